@@ -1,0 +1,287 @@
+#include "postgres_server.hpp"
+#include "socket.hpp"
+#include "wait_until.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <libpq-fe.h>
+#include <pwd.h>
+#include <stdexcept>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace fencelock::test_support {
+
+namespace {
+
+struct finish_connection {
+    void operator()(PGconn* connection) const { PQfinish(connection); }
+};
+struct clear_result {
+    void operator()(PGresult* result) const { PQclear(result); }
+};
+using connection_ptr = std::unique_ptr<PGconn, finish_connection>;
+using result_ptr = std::unique_ptr<PGresult, clear_result>;
+
+// PostgreSQL refuses to be run by root.
+std::optional<std::string> server_user()
+{
+    if (geteuid() != 0)
+        return std::nullopt;
+    return "postgres";
+}
+
+void give_to_server_user(const std::filesystem::path& directory)
+{
+    const auto user = server_user();
+    if (!user)
+        return;
+    const passwd* entry = getpwnam(user->c_str());
+    if (entry == nullptr)
+        throw std::runtime_error{"no user \"postgres\" on this machine"};
+    if (chown(directory.c_str(), entry->pw_uid, entry->pw_gid) != 0)
+        throw std::system_error{errno, std::generic_category(), "chown " + directory.string()};
+}
+
+// A sane locale and no PG* variable of the caller's.
+std::vector<std::string> server_environment()
+{
+    return {"LC_ALL=C", "PGDATA", "PGPORT", "PGHOST", "PGOPTIONS", "PGSERVICE"};
+}
+
+std::string first_line_of(const std::string& command)
+{
+    std::array<char, 4096> line{};
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr)
+        return {};
+    const bool read = std::fgets(line.data(), line.size(), pipe) != nullptr;
+    pclose(pipe);
+    std::string text = read ? line.data() : "";
+    while (!text.empty() && text.back() == '\n')
+        text.pop_back();
+    return text;
+}
+
+// The directory of the highest version below /usr/lib/postgresql, Debian's place for servers.
+std::filesystem::path newest_installed()
+{
+    std::filesystem::path newest;
+    int highest = 0;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator{"/usr/lib/postgresql", none}) {
+        const int version = std::atoi(entry.path().filename().c_str());
+        if (version > highest && std::filesystem::exists(entry.path() / "bin" / "initdb")) {
+            highest = version;
+            newest = entry.path() / "bin";
+        }
+    }
+    return newest;
+}
+
+} // namespace
+
+std::filesystem::path postgres_server::bin_directory()
+{
+    const char* chosen = std::getenv("PG_CONFIG");
+    if (chosen == nullptr || *chosen == '\0') {
+        if (auto newest = newest_installed(); !newest.empty())
+            return newest;
+        chosen = "pg_config";
+    }
+    const std::filesystem::path found =
+        first_line_of("'" + std::string{chosen} + "' --bindir 2>/dev/null");
+    if (found.empty() || !std::filesystem::exists(found / "initdb"))
+        throw std::runtime_error{"no PostgreSQL server found by " + std::string{chosen} +
+                                 " (set PG_CONFIG, or install postgresql)"};
+    return found;
+}
+
+postgres_server::postgres_server(postgres_options options)
+    : options_{std::move(options)}, port_{free_port()}
+{
+    make_cluster();
+    // Somebody else may take the port between the look and the start; then the server ends at once.
+    for (int attempt = 1;; ++attempt) {
+        try {
+            start();
+            return;
+        } catch (const std::runtime_error&) {
+            const bool taken = tail_of(log_file()).find("already in use") != std::string::npos;
+            if (!taken || attempt == 20)
+                throw;
+            std::filesystem::remove(log_file());
+            port_ = free_port();
+        }
+    }
+}
+
+postgres_server::~postgres_server()
+{
+    if (process_ && running())
+        process_->send(SIGINT);
+    // An end in time is orderly; else the destructor of the process kills it.
+    if (process_)
+        process_->wait(std::chrono::seconds{30});
+}
+
+void postgres_server::make_cluster()
+{
+    give_to_server_user(directory_.path());
+    child_options child;
+    child.argv = {(bin_directory_ / "initdb").string(), "-D", data_directory().string()};
+    child.argv.insert(child.argv.end(), {"-U", "postgres", "-A", "trust", "--no-sync"});
+    child.argv.insert(child.argv.end(), {"--no-locale", "-E", "UTF8"});
+    child.environment = server_environment();
+    child.output = log_file();
+    child.user = server_user();
+    child_process initdb{child};
+    if (initdb.wait(generous_limit) != 0)
+        throw std::runtime_error{"initdb failed:\n" + tail_of(log_file())};
+}
+
+void postgres_server::start()
+{
+    if (running())
+        return;
+    launch();
+    const bool up = wait_until([this] { return !running() || accepts(); });
+    if (up && running())
+        return;
+    process_.reset();
+    throw std::runtime_error{"postgres on port " + std::to_string(port_) +
+                             (up ? " ended at its start:\n" : " does not accept:\n") +
+                             tail_of(log_file())};
+}
+
+void postgres_server::launch()
+{
+    child_options child;
+    child.argv = {(bin_directory_ / "postgres").string(), "-D", data_directory().string()};
+    const auto add = [&child](const std::string& setting) {
+        child.argv.insert(child.argv.end(), {"-c", setting});
+    };
+    add("port=" + std::to_string(port_));
+    add("listen_addresses=127.0.0.1");
+    add("unix_socket_directories=" + socket_directory().string());
+    add(std::string{"fsync="} + (options_.fsync ? "on" : "off"));
+    add("shared_buffers=32MB"); // several at once on a small machine
+    add("log_line_prefix=%m [%p] %q%a ");
+    for (const auto& setting : options_.settings)
+        add(setting);
+    child.environment = server_environment();
+    child.output = log_file();
+    child.user = server_user();
+    child.signal_on_parent_death = SIGQUIT; // immediate shutdown, which ends all its processes
+    process_ = std::make_unique<child_process>(child);
+}
+
+// On the unix socket, which nobody else has: on the port another process might answer.
+bool postgres_server::accepts() const
+{
+    return PQping(conninfo().c_str()) == PQPING_OK;
+}
+
+void postgres_server::stop()
+{
+    end(SIGINT);
+}
+
+void postgres_server::crash()
+{
+    end(SIGQUIT);
+}
+
+void postgres_server::end(int signal)
+{
+    if (!running())
+        return;
+    process_->send(signal);
+    if (!process_->wait(generous_limit))
+        throw std::runtime_error{"postgres does not stop:\n" + tail_of(log_file())};
+    process_.reset();
+}
+
+void postgres_server::restart()
+{
+    stop();
+    start();
+}
+
+void postgres_server::set(const std::string& setting)
+{
+    options_.settings.push_back(setting);
+}
+
+bool postgres_server::running()
+{
+    return process_ && process_->running();
+}
+
+pid_t postgres_server::pid() const
+{
+    if (!process_)
+        throw std::runtime_error{"postgres is not running"};
+    return process_->pid();
+}
+
+std::filesystem::path postgres_server::socket_directory() const
+{
+    return directory_.path();
+}
+
+std::filesystem::path postgres_server::socket_path() const
+{
+    return socket_directory() / (".s.PGSQL." + std::to_string(port_));
+}
+
+std::filesystem::path postgres_server::data_directory() const
+{
+    return directory_.path() / "data";
+}
+
+std::filesystem::path postgres_server::log_file() const
+{
+    return directory_.path() / "postgres.log";
+}
+
+std::string postgres_server::conninfo(const std::string& database) const
+{
+    return "host=" + socket_directory().string() + " port=" + std::to_string(port_) +
+           " user=postgres dbname='" + database + "'";
+}
+
+std::string postgres_server::tcp_conninfo(const std::string& database) const
+{
+    return "host=127.0.0.1 port=" + std::to_string(port_) + " user=postgres dbname='" + database +
+           "'";
+}
+
+void postgres_server::create_database(const std::string& name)
+{
+    std::string quoted;
+    for (const char c : name)
+        quoted += c == '"' ? std::string{"\"\""} : std::string{c};
+    query("CREATE DATABASE \"" + quoted + "\"");
+}
+
+std::optional<std::string> postgres_server::query(const std::string& sql,
+                                                  const std::string& database) const
+{
+    const connection_ptr connection{PQconnectdb(conninfo(database).c_str())};
+    if (PQstatus(connection.get()) != CONNECTION_OK)
+        throw std::runtime_error{PQerrorMessage(connection.get())};
+    const result_ptr result{PQexec(connection.get(), sql.c_str())};
+    const auto status = PQresultStatus(result.get());
+    if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+        throw std::runtime_error{PQerrorMessage(connection.get())};
+    if (PQntuples(result.get()) == 0 || PQgetisnull(result.get(), 0, 0) != 0)
+        return std::nullopt;
+    return PQgetvalue(result.get(), 0, 0);
+}
+
+} // namespace fencelock::test_support

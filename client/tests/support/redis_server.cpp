@@ -1,0 +1,233 @@
+#include "redis_server.hpp"
+#include "socket.hpp"
+#include "wait_until.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <hiredis/hiredis.h>
+#include <stdexcept>
+#include <utility>
+
+namespace fencelock::test_support {
+
+namespace {
+
+struct free_context {
+    void operator()(redisContext* context) const { redisFree(context); }
+};
+struct free_reply {
+    void operator()(redisReply* reply) const { freeReplyObject(reply); }
+};
+using context_ptr = std::unique_ptr<redisContext, free_context>;
+using reply_ptr = std::unique_ptr<redisReply, free_reply>;
+
+std::string server_program()
+{
+    if (const char* chosen = std::getenv("FENCELOCK_REDIS_SERVER"); chosen != nullptr && *chosen)
+        return chosen;
+    for (const char* name : {"redis-server", "valkey-server"})
+        if (auto found = find_program(name))
+            return found->string();
+    throw std::runtime_error{"neither redis-server nor valkey-server is installed"};
+}
+
+reply_ptr ask(redisContext* context, const std::vector<std::string>& arguments)
+{
+    std::vector<const char*> texts;
+    std::vector<std::size_t> lengths;
+    for (const auto& argument : arguments) {
+        texts.push_back(argument.data());
+        lengths.push_back(argument.size());
+    }
+    return reply_ptr{static_cast<redisReply*>(
+        redisCommandArgv(context, static_cast<int>(texts.size()), texts.data(), lengths.data()))};
+}
+
+std::optional<std::string> text_of(const redisReply& reply)
+{
+    switch (reply.type) {
+    case REDIS_REPLY_NIL:
+        return std::nullopt;
+    case REDIS_REPLY_INTEGER:
+        return std::to_string(reply.integer);
+    case REDIS_REPLY_ARRAY: {
+        std::string lines;
+        for (std::size_t i = 0; i < reply.elements; ++i)
+            lines += (i == 0 ? "" : "\n") + text_of(*reply.element[i]).value_or("");
+        return lines;
+    }
+    default:
+        return std::string{reply.str, static_cast<std::size_t>(reply.len)};
+    }
+}
+
+// 'T' in the third field of /proc/PID/stat; the name before it may hold anything but its own ')'.
+bool is_stopped(pid_t pid)
+{
+    std::ifstream in{"/proc/" + std::to_string(pid) + "/stat"};
+    std::string line;
+    std::getline(in, line);
+    const auto end_of_name = line.rfind(')');
+    return end_of_name != std::string::npos && line.size() > end_of_name + 2 &&
+           line[end_of_name + 2] == 'T';
+}
+
+} // namespace
+
+redis_server::redis_server(redis_options options) : options_{std::move(options)}, port_{free_port()}
+{
+    // Somebody else may take the port between the look and the start; then the server ends at once.
+    for (int attempt = 1;; ++attempt) {
+        try {
+            start();
+            return;
+        } catch (const std::runtime_error&) {
+            const bool taken = tail_of(log_file()).find("already in use") != std::string::npos;
+            if (!taken || attempt == 20)
+                throw;
+            std::filesystem::remove(log_file());
+            port_ = free_port();
+        }
+    }
+}
+
+redis_server::~redis_server() = default;
+
+void redis_server::start()
+{
+    if (running())
+        return;
+    launch();
+    const bool up = wait_until([this] { return !running() || answers(); });
+    if (up && running())
+        return;
+    process_.reset();
+    throw std::runtime_error{"redis on port " + std::to_string(port_) +
+                             (up ? " ended at its start:\n" : " does not answer:\n") +
+                             tail_of(log_file())};
+}
+
+void redis_server::launch()
+{
+    // A socket file left by a killed server would make the new one seem to be there.
+    std::filesystem::remove(socket_path());
+    child_options child;
+    child.argv = {server_program(), "--port", std::to_string(port_), "--bind", "127.0.0.1"};
+    child.argv.insert(child.argv.end(),
+                      {"--unixsocket", socket_path().string(), "--unixsocketperm", "777"});
+    child.argv.insert(child.argv.end(), {"--dir", directory_.path().string(), "--save", ""});
+    child.argv.insert(child.argv.end(), {"--appendonly", options_.persistent ? "yes" : "no",
+                                         "--appendfsync", "always", "--daemonize", "no"});
+    if (!options_.password.empty())
+        child.argv.insert(child.argv.end(), {"--requirepass", options_.password});
+    child.argv.insert(child.argv.end(), options_.arguments.begin(), options_.arguments.end());
+    child.output = log_file();
+    process_ = std::make_unique<child_process>(child);
+}
+
+// On the unix socket, which nobody else has: on the port another process might answer.
+bool redis_server::answers()
+{
+    try {
+        return command({"PING"}) == "PONG";
+    } catch (const std::runtime_error&) {
+        return false;
+    }
+}
+
+void redis_server::stop()
+{
+    if (!running())
+        return;
+    process_->send(SIGCONT); // a paused one could not obey
+    process_->send(SIGTERM);
+    if (!process_->wait(generous_limit))
+        throw std::runtime_error{"redis does not stop:\n" + tail_of(log_file())};
+    process_.reset();
+}
+
+void redis_server::kill9()
+{
+    process_.reset(); // SIGKILL
+}
+
+void redis_server::restart()
+{
+    stop();
+    start();
+}
+
+void redis_server::restart_empty()
+{
+    kill9();
+    for (const auto& entry : std::filesystem::directory_iterator{directory_.path()})
+        if (entry.path() != log_file())
+            std::filesystem::remove_all(entry.path());
+    start();
+}
+
+void redis_server::pause()
+{
+    const pid_t stopped = pid();
+    process_->send(SIGSTOP);
+    if (!wait_until([stopped] { return is_stopped(stopped); }))
+        throw std::runtime_error{"redis was not stopped by SIGSTOP"};
+}
+
+void redis_server::resume()
+{
+    process_->send(SIGCONT);
+}
+
+bool redis_server::running()
+{
+    return process_ && process_->running();
+}
+
+pid_t redis_server::pid() const
+{
+    if (!process_)
+        throw std::runtime_error{"redis is not running"};
+    return process_->pid();
+}
+
+std::filesystem::path redis_server::socket_path() const
+{
+    return directory_.path() / "redis.sock";
+}
+
+std::filesystem::path redis_server::log_file() const
+{
+    return directory_.path() / "redis.log";
+}
+
+std::string redis_server::url() const
+{
+    const std::string secret = options_.password.empty() ? "" : ":" + options_.password + "@";
+    return "redis://" + secret + "127.0.0.1:" + std::to_string(port_);
+}
+
+std::string redis_server::socket_url() const
+{
+    const std::string secret = options_.password.empty() ? "" : ":" + options_.password + "@";
+    return "unix://" + secret + socket_path().string();
+}
+
+std::optional<std::string> redis_server::command(const std::vector<std::string>& arguments) const
+{
+    const timeval limit{10, 0};
+    const context_ptr context{redisConnectUnixWithTimeout(socket_path().c_str(), limit)};
+    if (!context || context->err != 0 || redisSetTimeout(context.get(), limit) != REDIS_OK)
+        throw std::runtime_error{"cannot connect to " + socket_path().string()};
+    if (!options_.password.empty())
+        (void)ask(context.get(), {"AUTH", options_.password});
+    const reply_ptr reply = ask(context.get(), arguments);
+    if (!reply)
+        throw std::runtime_error{"no reply from redis: " + std::string{context->errstr}};
+    if (reply->type == REDIS_REPLY_ERROR)
+        throw std::runtime_error{std::string{reply->str, static_cast<std::size_t>(reply->len)}};
+    return text_of(*reply);
+}
+
+} // namespace fencelock::test_support
