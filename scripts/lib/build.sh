@@ -1,0 +1,49 @@
+# Builds the extension and the client from a copy of the working tree, so that neither the developer's
+# own objects nor this build disturb each other. Sourced after session.sh and servers.sh; the current
+# directory is the checkout's top.
+
+build_dir=$PWD/build/scripts
+tree=$build_dir/tree
+jobs=$(nproc)
+
+# One run at a time in one checkout; others wait.
+lock_build() {
+    mkdir -p "$build_dir"
+    exec {build_lock}>"$build_dir/lock"
+    flock "$build_lock"
+}
+
+# What is in the working tree now, committed or not, less what is built.
+copy_tree() {
+    rm -rf "$tree"
+    mkdir -p "$tree"
+    tar -cf - --exclude=./build --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude='*.bc' \
+        --exclude=./results --exclude=./output_iso --exclude='./tmp_check*' . | tar -xf - -C "$tree"
+}
+
+build_extension() {
+    make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} -Wall -Wextra -Werror"
+}
+
+install_extension() {
+    make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} -Wall -Wextra -Werror" install
+}
+
+# With the tests where TESTS is ON.
+build_client() { # TESTS
+    cmake -S "$tree/client" -B "$build_dir/client" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DFENCELOCK_BUILD_TESTS="$1"
+    cmake --build "$build_dir/client" -j "$jobs"
+}
+
+# Into $session_dir/prefix, where consumers find it.
+install_client() {
+    cmake --install "$build_dir/client" --prefix "$session_dir/prefix"
+}
+
+# The demonstration's holder, a consumer of the installed client like any other.
+build_demo() {
+    cmake -S "$tree/demo" -B "$build_dir/demo" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DCMAKE_PREFIX_PATH="$session_dir/prefix"
+    cmake --build "$build_dir/demo" -j "$jobs"
+}

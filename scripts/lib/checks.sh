@@ -1,0 +1,135 @@
+# The suites of scripts/check. Sourced by it. A check_ function fails where the check does.
+
+check_shell_syntax() {
+    local file
+    while read -r file; do
+        bash -n "$file"
+    done < <(find scripts demo .ci -type f -exec grep -lE '^#!/bin/(ba)?sh|^# .*[Ss]ourced' {} +)
+}
+
+# Other versions of clang-format format otherwise.
+check_format() {
+    local formatter
+    if formatter=$(find_clang_format_14); then
+        single_check "format" files_are_formatted "$formatter"
+    else
+        skip_suite "format" "clang-format 14 is not to be had on this release"
+    fi
+}
+
+find_clang_format_14() {
+    local candidate
+    for candidate in clang-format-14 clang-format; do
+        if have "$candidate" && "$candidate" --version | grep -q 'version 14\.'; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+files_are_formatted() { # FORMATTER
+    find "$tree" \( -name '*.cpp' -o -name '*.hpp' \) -print0 | xargs -0 "$1" --dry-run -Werror
+}
+
+# The backend must not be made to load a C++ runtime.
+check_needed_libraries() {
+    local needed
+    needed=$(objdump -p "$tree/fencelock.so" | awk '$1 == "NEEDED" { print $2 }')
+    echo "needed: $needed"
+    [[ $needed == libc.so.6 ]]
+}
+
+# Only what PostgreSQL looks up: the magic block, _PG_init, and each SQL function with its info
+# record. Any other name could meet one of the server's or of another extension.
+check_exports() {
+    local unexpected
+    unexpected=$(nm -D --defined-only "$tree/fencelock.so" | awk '
+        { name = $NF; sub(/@.*/, "", name); exported[name] = 1 }
+        END {
+            for (name in exported) {
+                if (name == "Pg_magic_func" || name == "_PG_init") continue
+                if (name ~ /^pg_finfo_/ && substr(name, 10) in exported) continue
+                if (("pg_finfo_" name) in exported) continue
+                print name
+            }
+            if (!("Pg_magic_func" in exported)) print "(no Pg_magic_func)"
+        }')
+    echo "unexpected: ${unexpected:-none}"
+    [[ -z $unexpected ]]
+}
+
+# Both against one private server. pg_regress prints "... ok" up to PostgreSQL 15, TAP from 16 on.
+run_sql_suites() {
+    local good='(\.\.\. ok( |$))|(^ok [0-9]+ )' bad='(\.\.\. FAILED)|(^not ok [0-9]+ )' skipped='^$^'
+    start_postgres regress max_prepared_transactions=20 wal_level=logical
+    counted_suite "regress" "$good" "$bad" "$skipped" installcheck ISOLATION=
+    $suite_ok || show_differences "$tree/regression.diffs"
+    if [[ -x $(dirname "$("$PG_CONFIG" --pgxs)")/../test/isolation/pg_isolation_regress ]]; then
+        counted_suite "isolation" "$good" "$bad" "$skipped" installcheck REGRESS=
+        $suite_ok || show_differences "$tree/output_iso/regression.diffs"
+    else
+        skip_suite "isolation" "this PostgreSQL comes without pg_isolation_regress"
+    fi
+    end_process "$postgres_pid"
+    unset PGHOST PGPORT PGUSER
+}
+
+installcheck() { # SELECTION: an empty ISOLATION= or REGRESS=
+    make -C "$tree" PG_CONFIG="$PG_CONFIG" installcheck "$@"
+}
+
+show_differences() { # FILE...
+    local file
+    for file in "$@"; do
+        if [[ -s $file ]]; then
+            cp "$file" "$log_dir/$(basename "$(dirname "$file")")-regression.diffs"
+            head -n 200 "$file"
+        fi
+    done
+}
+
+# Every GoogleTest case is a test of its own to ctest.
+run_client_tests() {
+    local line='^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*'
+    counted_suite "client" "$line Passed " "$line(\\*\\*\\*(Failed|Timeout|Exception)|Not Run)" \
+        "$line(\\*\\*\\*Skipped|Disabled)" run_ctest
+}
+
+run_ctest() {
+    cd "$build_dir/client"
+    ctest --output-on-failure --timeout 300 -j "$jobs"
+}
+
+check_cmake_consumer() {
+    cmake -S "$tree/scripts/consumer" -B "$session_dir/consumer" \
+        -DCMAKE_PREFIX_PATH="$session_dir/prefix" -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror'
+    cmake --build "$session_dir/consumer"
+    LD_LIBRARY_PATH=$(client_libdir) "$session_dir/consumer/consumer"
+    "$session_dir/consumer/consumer_static"
+}
+
+check_pkg_config_consumer() {
+    local flags
+    flags=$(PKG_CONFIG_PATH=$(client_libdir)/pkgconfig pkg-config --cflags --libs fencelock)
+    # shellcheck disable=SC2086 # several words
+    "${CXX:-g++}" -std=c++20 -Wall -Wextra -Werror "$tree/scripts/consumer/consumer.cpp" $flags \
+        -o "$session_dir/pkg_config_consumer"
+    LD_LIBRARY_PATH=$(client_libdir) "$session_dir/pkg_config_consumer"
+}
+
+# Where libfencelock.so went: lib, lib64, or lib/<triplet>.
+client_libdir() { dirname "$(find "$session_dir/prefix" -name 'libfencelock.so' | head -n 1)"; }
+
+# make install-client with DESTDIR writes below it, and nowhere else.
+check_staged_install() {
+    local stage=$session_dir/stage
+    make -C "$tree" CLIENT_BUILD="$build_dir/client" PREFIX=/opt/fencelock DESTDIR="$stage" install-client
+    [[ -n $(find "$stage/opt/fencelock" -name 'libfencelock.so*') ]]
+    [[ -d $stage/opt/fencelock/include/fencelock && ! -e /opt/fencelock ]]
+}
+
+run_demo() {
+    counted_suite "demo" '^ *proved:' '^ *NOT proved:' '^$^' \
+        env HOLDER="$build_dir/demo/order_holder" "$tree/demo/story"
+}

@@ -1,0 +1,143 @@
+# Installs what is missing on Debian and Ubuntu. Sourced after session.sh.
+
+# What each feature needs: a command that shows that it is there, and the package that brings it.
+# Packages whose name depends on the release are resolved in package_for.
+build_requirements=(
+    'compiler_is_new_enough|g++'
+    'have make|make'
+    'have cmake|cmake'
+    'have pkg-config|pkg-config'
+    'have_module libpq|libpq-dev'
+    'have_module libpqxx|libpqxx-dev'
+    'have_module hiredis|libhiredis-dev'
+    'have_module libcrypto|libssl-dev'
+    'have_redis|REDIS'
+    'have_postgresql|POSTGRESQL'
+    'have_postgresql_development|POSTGRESQL-DEV'
+)
+test_requirements=(
+    'have_module gtest|libgtest-dev'
+    'have objdump|binutils'
+    'have_perl_module IPC::Run|libipc-run-perl'
+)
+# Used where the release has them, never a reason to fail.
+optional_requirements=(
+    'have clang-format-14|clang-format-14'
+)
+
+have() { command -v "$1" >/dev/null 2>&1; }
+have_module() { have pkg-config && pkg-config --exists "$1"; }
+have_perl_module() { have perl && perl -M"$1" -e1 2>/dev/null; }
+have_redis() { have redis-server || have valkey-server; }
+have_postgresql() { find_pg_config >/dev/null; }
+have_postgresql_development() {
+    local pg_config
+    pg_config=$(find_pg_config) || return 1
+    [[ -f $("$pg_config" --includedir-server)/postgres.h && -f $("$pg_config" --pgxs) ]]
+}
+compiler_is_new_enough() { # the first with enough of C++20
+    local major
+    have "${CXX:-g++}" && major=$("${CXX:-g++}" -dumpversion) && ((${major%%.*} >= 10))
+}
+
+# Installs what REQUIREMENTS lack; ends the script with the reason where it can't.
+require() { # REQUIREMENT...
+    local missing
+    mapfile -t missing < <(missing_of "$@")
+    ((${#missing[@]})) || return 0
+    [[ $EUID -eq 0 ]] || die "not installed: ${missing[*]}; install them, or run this as root"
+    have apt-get || die "not installed: ${missing[*]}; this is no Debian or Ubuntu (no apt-get):" \
+        "install what brings them here"
+    install_packages "${missing[@]}"
+    # Once more: the development package of a server that has only just come.
+    mapfile -t missing < <(missing_of "$@")
+    ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+    mapfile -t missing < <(missing_of "$@")
+    ((${#missing[@]} == 0)) || die "still missing after the installation: ${missing[*]}" \
+        "(needed: g++ 10, PostgreSQL 13 or newer)"
+}
+
+# The same for what can be done without.
+wish() { # REQUIREMENT...
+    local missing
+    mapfile -t missing < <(missing_of "$@")
+    ((${#missing[@]})) && [[ $EUID -eq 0 ]] && have apt-get || return 0
+    local package
+    for package in "${missing[@]}"; do
+        ! package_exists "$package" || install_packages "$package"
+    done
+}
+
+missing_of() { # REQUIREMENT...
+    local requirement
+    for requirement in "$@"; do
+        # shellcheck disable=SC2086 # a command with its argument
+        ${requirement%%|*} || echo "${requirement##*|}"
+    done
+}
+
+install_packages() { # NAME...
+    echo "installing: $*"
+    mkdir -p /run/lock
+    exec {packages_lock}>/run/lock/fencelock-packages.lock
+    flock "$packages_lock"
+    package_exists postgresql || update_package_lists
+    local names
+    mapfile -t names < <(resolved_packages "$@")
+    no_service_starts
+    if ! apt_install "${names[@]}"; then
+        update_package_lists
+        apt_install "${names[@]}" || die "apt-get could not install: ${names[*]}"
+    fi
+    services_may_start
+    exec {packages_lock}>&-
+}
+
+resolved_packages() { # NAME...
+    local name
+    for name in "$@"; do
+        case $name in
+        REDIS) if package_exists redis-server; then echo redis-server; else echo valkey-server; fi ;;
+        POSTGRESQL) echo postgresql ;;
+        POSTGRESQL-DEV) echo "postgresql-server-dev-$(server_version)" ;;
+        *) echo "$name" ;;
+        esac
+    done
+}
+
+# Of the installed server, else of the one that the package postgresql brings.
+server_version() {
+    local pg_config
+    if pg_config=$(find_pg_config); then
+        "$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
+    else
+        apt-cache show postgresql | sed -n 's/^Depends:.*postgresql-\([0-9][0-9]*\).*/\1/p' | head -n 1
+    fi
+}
+
+package_exists() { apt-cache show "$1" 2>/dev/null | grep -q .; }
+
+update_package_lists() { apt-get -qq -o DPkg::Lock::Timeout=600 update </dev/null; }
+
+apt_install() {
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install "$@" </dev/null >/dev/null
+}
+
+# Debian's packages start their services; a policy that forbids it stands while this installs.
+policy_file=/usr/sbin/policy-rc.d
+policy_mark='# temporary: fencelock installs its build requirements'
+
+session_hooks+=(services_may_start)
+
+no_service_starts() {
+    [[ ! -e $policy_file ]] || return 0
+    printf '#!/bin/sh\n%s\nexit 101\n' "$policy_mark" >"$policy_file"
+    chmod 755 "$policy_file"
+}
+
+services_may_start() {
+    if grep -qsF "$policy_mark" "$policy_file"; then
+        rm -f "$policy_file"
+    fi
+}

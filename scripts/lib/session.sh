@@ -1,0 +1,77 @@
+# A run's own directory and the servers started in it; everything ends with the script.
+# Sourced; needs bash with `set -euo pipefail`.
+
+session_dir=
+session_hooks=() # functions to call at the end, whatever the reason
+declare -A end_signal_of=()
+
+# Makes $session_dir, readable by the user postgres, outside the checkout (which that user often may
+# not enter). TMPDIR points into it, so that what tests leave behind goes with it.
+session_begin() {
+    session_dir=$(mktemp -d "${TMPDIR:-/tmp}/fencelock.XXXXXX")
+    chmod 755 "$session_dir"
+    mkdir -m 1777 "$session_dir/tmp"
+    export TMPDIR=$session_dir/tmp
+    trap session_end EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+session_end() {
+    local status=$? hook pid
+    trap - EXIT
+    for hook in "${session_hooks[@]+"${session_hooks[@]}"}"; do
+        "$hook"
+    done
+    # Children only: the number of one that has ended may be somebody else's by now.
+    for pid in $(jobs -p); do
+        end_process "$pid"
+    done
+    [[ -z $session_dir ]] || rm -rf "$session_dir"
+    exit "$status"
+}
+
+# Runs a program in the background, logged to a file; sets $started_pid. SIGNAL is what ends it
+# quickly: sent by end_process, and by the kernel where this script dies without its traps.
+# USER "-" is the caller.
+start_process() { # USER SIGNAL LOG COMMAND...
+    local user=$1 signal=$2 log=$3
+    shift 3
+    local as=()
+    if [[ $user != - && $EUID -eq 0 ]]; then
+        as=(--reuid="$user" --regid="$user" --init-groups)
+    fi
+    setpriv "${as[@]+"${as[@]}"}" --pdeathsig "$signal" "$@" >>"$log" 2>&1 </dev/null &
+    started_pid=$!
+    end_signal_of[$started_pid]=$signal
+}
+
+# Ends one process that start_process started; returns when it is gone.
+end_process() { # PID
+    local pid=$1
+    kill "-${end_signal_of[$pid]:-TERM}" "$pid" 2>/dev/null || true
+    wait_for 30 process_ended "$pid" || kill -KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+}
+
+process_ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# Waits until a command succeeds; fails after SECONDS.
+wait_for() { # SECONDS COMMAND...
+    local deadline=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < deadline)) || return 1
+        sleep 0.05
+    done
+}
+
+# A port of 127.0.0.1 below the range of outgoing connections; whoever starts a server on it tries
+# another where somebody was faster.
+random_port() { echo $((12000 + (RANDOM * 32768 + RANDOM) % 20000)); }
+
+die() {
+    echo "${0##*/}: $*" >&2
+    exit 1
+}
