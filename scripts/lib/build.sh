@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # Builds the extension and the client from a copy of the working tree, so that neither the developer's
 # own objects nor this build disturb each other. Sourced after session.sh and servers.sh; the current
 # directory is the checkout's top.
@@ -17,6 +18,7 @@ lock_build() {
 copy_tree() {
     rm -rf "$tree"
     mkdir -p "$tree"
+    # mtimes are kept, so that what is built outside the copy is built again only where it changed
     tar -cf - --exclude=./build --exclude=./.git --exclude='*.o' --exclude='*.so' --exclude='*.bc' \
         --exclude=./results --exclude=./output_iso --exclude='./tmp_check*' . | tar -xf - -C "$tree"
 }
@@ -29,11 +31,11 @@ install_extension() {
     make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} -Wall -Wextra -Werror" install
 }
 
-# With the tests where TESTS is ON.
+# With the tests where TESTS is ON. (Chained by &&: a caller's condition switches `set -e` off.)
 build_client() { # TESTS
     cmake -S "$tree/client" -B "$build_dir/client" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DFENCELOCK_BUILD_TESTS="$1"
-    cmake --build "$build_dir/client" -j "$jobs"
+        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DFENCELOCK_BUILD_TESTS="$1" &&
+        cmake --build "$build_dir/client" -j "$jobs"
 }
 
 # Into $session_dir/prefix, where consumers find it.
@@ -44,6 +46,6 @@ install_client() {
 # The demonstration's holder, a consumer of the installed client like any other.
 build_demo() {
     cmake -S "$tree/demo" -B "$build_dir/demo" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DCMAKE_PREFIX_PATH="$session_dir/prefix"
-    cmake --build "$build_dir/demo" -j "$jobs"
+        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DCMAKE_PREFIX_PATH="$session_dir/prefix" &&
+        cmake --build "$build_dir/demo" -j "$jobs"
 }

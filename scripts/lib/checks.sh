@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # The suites of scripts/check. Sourced by it. A check_ function fails where the check does.
 
 check_shell_syntax() {
@@ -97,7 +98,7 @@ run_client_tests() {
 }
 
 run_ctest() {
-    cd "$build_dir/client"
+    cd "$build_dir/client" || return
     ctest --output-on-failure --timeout 300 -j "$jobs"
 }
 

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # Installs what is missing on Debian and Ubuntu. Sourced after session.sh.
 
 # What each feature needs: a command that shows that it is there, and the package that brings it.

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # Private PostgreSQL and Redis servers, and a private copy of the PostgreSQL installation to install
 # the extension into: nothing of the machine's own is touched, and several runs can't meet.
 # Sourced after session.sh.

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # A run's own directory and the servers started in it; everything ends with the script.
 # Sourced; needs bash with `set -euo pipefail`.
 
@@ -8,7 +9,9 @@ declare -A end_signal_of=()
 # Makes $session_dir, readable by the user postgres, outside the checkout (which that user often may
 # not enter). TMPDIR points into it, so that what tests leave behind goes with it.
 session_begin() {
-    session_dir=$(mktemp -d "${TMPDIR:-/tmp}/fencelock.XXXXXX")
+    local base=${TMPDIR:-/tmp}
+    ((${#base} <= 40)) || base=/tmp # the path of a unix socket has at most 107 bytes
+    session_dir=$(mktemp -d "$base/fencelock.XXXXXX")
     chmod 755 "$session_dir"
     mkdir -m 1777 "$session_dir/tmp"
     export TMPDIR=$session_dir/tmp

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # Counts what suites report, and says it. Sourced after session.sh.
 
 suites_passed=0
