@@ -1,0 +1,27 @@
+# The extension builds with PGXS; the client with CMake, through the targets at the end.
+EXTENSION = fencelock
+MODULE_big = fencelock
+EXTENSION_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" fencelock.control)
+DATA = $(wildcard extension/fencelock--*.sql)
+OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard extension/*.cpp)))
+
+REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS_OPTS = --load-extension=fencelock
+# pg_isolation_regress comes with 14 and newer.
+ISOLATION_ALL = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))
+ISOLATION = $(if $(filter 13,$(MAJORVERSION)),,$(ISOLATION_ALL))
+ISOLATION_OPTS = --load-extension=fencelock
+
+PG_CONFIG ?= pg_config
+# As system headers the server's do not raise warnings of ours.
+PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server)
+PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden \
+	-fvisibility-inlines-hidden -Wall -Wextra -Wshadow
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+# Bitcode would be compiled without PG_CXXFLAGS, and serves only to inline functions into queries.
+override with_llvm = no
+# PGXS links with $(CC). The module needs no C++ runtime, so that is what it shall be linked with.
+include $(PGXS)
+
+$(OBJS): $(wildcard extension/*.hpp) Makefile

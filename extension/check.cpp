@@ -1,0 +1,36 @@
+#include "check.hpp"
+
+#include "claims.hpp"
+#include "mark_store.hpp"
+#include "resource_name.hpp"
+
+namespace fencelock {
+
+void require_writable(const char* function)
+{
+    PreventCommandIfReadOnly(function);
+    PreventCommandIfParallelMode(function);
+    PreventCommandDuringRecovery(function);
+}
+
+verdict present_token(std::string_view resource, token presented, const text* owner)
+{
+    if (presented < 1)
+        raise_bad_token(presented, resource);
+    const claim* claimed = find_claim(resource);
+    if (claimed != nullptr && presented < claimed->presented)
+        return {refusal::stale, presented, claimed->presented};
+    if (claimed != nullptr && claimed->enforced && presented == claimed->presented) {
+        if (owner == nullptr)
+            return {refusal::none, presented, no_token};
+        if (claimed->owner != nullptr)
+            return {view_of(owner) == claimed->owner ? refusal::none : refusal::conflict, presented,
+                    no_token};
+    }
+    verdict outcome = present_to_mark(resource, presented, owner);
+    if (outcome.why == refusal::none)
+        note_claim(resource, presented, owner, true);
+    return outcome;
+}
+
+} // namespace fencelock

@@ -1,0 +1,27 @@
+// The claims of the current transaction: tokens that it has presented and that were accepted. They
+// live in transaction memory, never in the session, and a rollback to a savepoint takes back those
+// made since.
+#pragma once
+
+#include "pg.hpp"
+
+namespace fencelock {
+
+struct claim {
+    token presented;
+    const char* owner; // null where none was named
+    bool enforced;     // measured against the mark and locked there; else only against a row's own
+                       // column
+};
+
+// Once, when the module is loaded.
+void watch_transactions();
+
+// Null where the transaction has none for the resource. Valid until the next call of any function
+// here.
+const claim* find_claim(std::string_view resource);
+
+// Records or replaces the resource's claim; owner may be null.
+void note_claim(std::string_view resource, token presented, const text* owner, bool enforced);
+
+} // namespace fencelock

@@ -1,0 +1,78 @@
+// The SQLSTATEs of fencelock and every text that a user can read. One home, so that SQL, guard and
+// client agree.
+#pragma once
+
+#include "pg.hpp"
+
+namespace fencelock {
+
+// Class LF is ours: classes 5-9 and I-Z are free for implementations, and none of 40xxx may be
+// used, since clients and pools retry those, and a stale token must never be retried.
+inline constexpr int sqlstate_stale_fencing_token = MAKE_SQLSTATE('L', 'F', '0', '0', '1');
+inline constexpr int sqlstate_fencing_token_required = MAKE_SQLSTATE('L', 'F', '0', '0', '2');
+inline constexpr int sqlstate_fencing_token_conflict = MAKE_SQLSTATE('L', 'F', '0', '0', '3');
+inline constexpr int sqlstate_fencing_token_not_issued = MAKE_SQLSTATE('L', 'F', '0', '0', '4');
+inline constexpr int sqlstate_no_token_left = ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED;
+
+// Why a presented token was not accepted.
+enum class refusal : uint8 {
+    none,       // it was accepted
+    stale,      // LF001: below the mark, or below a token that is being presented right now
+    tied,       // LF001: the row has this token already, and its guard rejects ties
+    retired,    // LF001: below the first token of the newest reservation
+    conflict,   // LF003: the mark has this token, but another owner
+    not_issued, // LF004: above everything that was issued
+};
+
+struct verdict {
+    refusal why;
+    token presented;
+    token bound; // stale, tied: the mark; retired: first of the newest reservation; not_issued: the
+                 // highest issued
+};
+
+// Where a guard found the token: which table and column an error names, and whether the current
+// role may read what the resource's name was made of. Null for a check by function, where the
+// caller named the resource itself.
+struct guarded_place {
+    Relation table;
+    AttrNumber token_column; // InvalidAttrNumber: the guard has none
+    bool may_name_resource;
+};
+
+[[noreturn]] void raise_refusal(const verdict& refused, std::string_view resource,
+                                const guarded_place* place);
+
+// LF002; elevel is ERROR or WARNING.
+void report_unfenced(int elevel, std::string_view resource, const guarded_place& place);
+
+// 40001: the token is good, but this transaction's snapshot is older than its claim.
+[[noreturn]] void raise_claim_behind_snapshot(token presented, std::string_view resource);
+
+// 22004
+[[noreturn]] void raise_null_argument(const char* argument);
+// 22023
+[[noreturn]] void raise_bad_token(token presented, std::string_view resource);
+[[noreturn]] void raise_bad_resource_length(std::string_view resource);
+[[noreturn]] void raise_bad_length(const char* argument, size_t length);
+[[noreturn]] void raise_bad_ttl();
+[[noreturn]] void raise_bad_reservation_size(int64 n, std::string_view resource);
+[[noreturn]] void raise_bad_above(token above, std::string_view resource, token highest_possible);
+// 2200H
+[[noreturn]] void raise_no_token_left(std::string_view resource);
+// 55000: the extension's own tables or functions are not where they were created
+[[noreturn]] void raise_installation_broken(const char* what);
+
+// Arguments of a guard, all with the guard's table named.
+[[noreturn]] void raise_guard_argument(Relation table, const char* problem, const char* hint);
+[[noreturn]] void raise_guard_template(Relation table, const char* resource_template,
+                                       const char* problem);
+[[noreturn]] void raise_guard_no_column(Relation table, const char* column);
+[[noreturn]] void raise_guard_token_type(Relation table, AttrNumber column);
+[[noreturn]] void raise_guard_generated_column(Relation table, AttrNumber column);
+[[noreturn]] void raise_guard_relation_kind(Relation table);
+[[noreturn]] void raise_guard_null_column(Relation table, AttrNumber column);
+[[noreturn]] void raise_guard_protocol();
+[[noreturn]] void raise_guard_truncate(Relation table);
+
+} // namespace fencelock

@@ -1,0 +1,292 @@
+\echo Use "CREATE EXTENSION fencelock" to load this file. \quit
+
+-- The tables. Each has a text primary key as its first column, which the module finds rows by; texts are kept in line
+-- (at most 1 KiB each), so that no row needs TOAST. Written by the module alone.
+
+CREATE TABLE fence_resource (
+    resource text COLLATE "C" NOT NULL,
+    mark bigint NOT NULL,
+    owner text COLLATE "C",
+    changed_at timestamptz NOT NULL,
+    CONSTRAINT fence_resource_pkey PRIMARY KEY (resource)
+) USING heap WITH (
+    fillfactor = 50, -- room for HOT updates: a raise then touches no index
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_multixact_freeze_max_age = 10000000 -- transactions that share a token wear multixacts
+);
+ALTER TABLE fence_resource ALTER COLUMN resource SET STORAGE PLAIN, ALTER COLUMN owner SET STORAGE PLAIN;
+COMMENT ON TABLE fence_resource IS 'the mark of each resource: the highest fencing token that was accepted';
+COMMENT ON COLUMN fence_resource.mark IS 'the highest token that this database has accepted';
+COMMENT ON COLUMN fence_resource.owner IS 'the first owner named at this mark; NULL: none was named';
+
+CREATE TABLE fence_issuer (
+    resource text COLLATE "C" NOT NULL,
+    issued bigint NOT NULL,
+    first bigint NOT NULL,
+    ticket text COLLATE "C",
+    lease_owner text COLLATE "C",
+    lease_token bigint,
+    lease_until timestamptz,
+    changed_at timestamptz NOT NULL,
+    CONSTRAINT fence_issuer_pkey PRIMARY KEY (resource)
+) USING heap WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+ALTER TABLE fence_issuer ALTER COLUMN resource SET STORAGE PLAIN, ALTER COLUMN ticket SET STORAGE PLAIN,
+    ALTER COLUMN lease_owner SET STORAGE PLAIN;
+COMMENT ON TABLE fence_issuer IS 'the fencing tokens that this database has issued, and the leases it keeps itself';
+COMMENT ON COLUMN fence_issuer.issued IS 'the highest token handed out, singly or in a block';
+COMMENT ON COLUMN fence_issuer.first IS 'the first token of the newest reservation: lower ones are retired';
+COMMENT ON COLUMN fence_issuer.ticket IS 'the ticket that the newest reservation was made for';
+
+CREATE TABLE fence_history_state (
+    name text COLLATE "C" NOT NULL,
+    generation bigint NOT NULL,
+    identity text COLLATE "C" NOT NULL,
+    started_at timestamptz NOT NULL,
+    CONSTRAINT fence_history_state_pkey PRIMARY KEY (name)
+) USING heap;
+ALTER TABLE fence_history_state ALTER COLUMN name SET STORAGE PLAIN, ALTER COLUMN identity SET STORAGE PLAIN;
+COMMENT ON TABLE fence_history_state IS 'the generation of tokens, and the database history that it was started in';
+
+-- Never dumped: a copy of the database must not have the original's stamp.
+CREATE TABLE fence_issuer_stamp (
+    name text COLLATE "C" NOT NULL,
+    stamp text COLLATE "C" NOT NULL,
+    CONSTRAINT fence_issuer_stamp_pkey PRIMARY KEY (name)
+) USING heap;
+ALTER TABLE fence_issuer_stamp ALTER COLUMN name SET STORAGE PLAIN, ALTER COLUMN stamp SET STORAGE PLAIN;
+COMMENT ON TABLE fence_issuer_stamp IS 'changes whenever fence_issuer is written by anything but fencelock';
+
+SELECT pg_catalog.pg_extension_config_dump('fence_resource', '');
+SELECT pg_catalog.pg_extension_config_dump('fence_issuer', '');
+SELECT pg_catalog.pg_extension_config_dump('fence_history_state', '');
+
+-- A restore, TRUNCATE or hand-written change of fence_issuer may bring old issues back: it gets another stamp, and with
+-- it the next issue starts a new generation of tokens. The module's own writes fire no triggers.
+CREATE FUNCTION fence_renew_stamp() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO @extschema@.fence_issuer_stamp AS s VALUES ('fence_issuer', gen_random_uuid()::text)
+        ON CONFLICT (name) DO UPDATE SET stamp = excluded.stamp;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER fence_renew_stamp BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_issuer
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_renew_stamp();
+
+-- Checking.
+
+CREATE FUNCTION fence_check(resource text, token bigint, owner text DEFAULT NULL) RETURNS boolean
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_check(text, bigint, text) IS
+    'presents a fencing token: true, and claimed until the transaction ends; LF001 where it is stale';
+
+CREATE FUNCTION fence_try(resource text, token bigint, owner text DEFAULT NULL) RETURNS boolean
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_try(text, bigint, text) IS
+    'presents a fencing token like fence_check, but returns false where it is stale';
+
+CREATE FUNCTION fence_token(resource text) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_token(text) IS
+    'the highest fencing token accepted for a resource, NULL where there is none: a look, not a check';
+
+-- Issuing. Each in a transaction of its own: one left open keeps others waiting.
+
+CREATE FUNCTION fence_issue(resource text, n bigint DEFAULT 1, above bigint DEFAULT 0, ticket text DEFAULT NULL)
+    RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_issue(text, bigint, bigint, text) IS
+    'reserves n consecutive fencing tokens above everything issued or accepted and above "above"; returns the first, to be used once committed';
+
+CREATE FUNCTION fence_acquire(resource text, owner text, ttl interval) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_acquire(text, text, interval) IS
+    'takes a lease kept in this database: its fencing token, or NULL while another owner''s lease runs';
+
+CREATE FUNCTION fence_renew(resource text, owner text, token bigint, ttl interval) RETURNS boolean
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_renew(text, text, bigint, interval) IS
+    'extends a lease from fence_acquire that this owner still has; never creates one';
+
+CREATE FUNCTION fence_release(resource text, owner text, token bigint) RETURNS boolean
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_release(text, text, bigint) IS
+    'ends a lease from fence_acquire that this owner still has';
+
+CREATE FUNCTION fence_history() RETURNS text
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_history() IS
+    'id of this database''s history of issues: blocks of tokens handed out under another id may be unknown here';
+
+-- Protecting tables.
+
+CREATE FUNCTION fence_guard() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_guard() IS
+    'trigger: refuses writes without an accepted fencing token; arguments resource=, token=, mark=, ties=, require=, unfenced=';
+
+CREATE FUNCTION fence_validate_guard(target oid, arguments text[]) RETURNS smallint[]
+    LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_validate_guard(oid, text[]) IS
+    'raises what fence_guard would raise for these arguments on this table; returns the columns of the resource template';
+
+CREATE FUNCTION fence_guard_oid() RETURNS oid LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT d.objid FROM pg_depend d
+    JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+    JOIN pg_proc p ON p.oid = d.objid
+    WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND e.extname = 'fencelock'
+      AND p.proname = 'fence_guard';
+$$;
+COMMENT ON FUNCTION fence_guard_oid() IS 'the OID of fence_guard';
+
+-- A name for the guard that sorts behind the table's other BEFORE ROW triggers, which fire in the order of their names.
+CREATE FUNCTION fence_guard_name(target regclass) RETURNS name LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    last_other text;
+    candidate text;
+BEGIN
+    SELECT max(tgname::text COLLATE "C") INTO last_other FROM pg_trigger
+        WHERE tgrelid = target AND tgfoid <> @extschema@.fence_guard_oid() AND tgtype & 3 = 3; -- BEFORE, ROW
+    FOREACH candidate IN ARRAY ARRAY['zz_fence_guard', 'zzzzzzzz_fence_guard', '~~~~~~~~_fence_guard'] LOOP
+        IF last_other IS NULL OR last_other COLLATE "C" < candidate COLLATE "C" THEN
+            RETURN candidate;
+        END IF;
+    END LOOP;
+    RAISE EXCEPTION 'trigger "%" of table % would run after the guard', last_other, target
+        USING ERRCODE = '55000', HINT = 'Rename that trigger so that it sorts before "zz_fence_guard".';
+END
+$$;
+COMMENT ON FUNCTION fence_guard_name(regclass) IS 'a trigger name behind the table''s other BEFORE ROW triggers';
+
+-- mark=row makes the row its own mark, so two rows must not share a resource.
+CREATE FUNCTION fence_require_one_row(target regclass, template_columns smallint[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhparent
+               WHERE i.inhparent = target AND c.relkind = 'r') THEN
+        RAISE EXCEPTION 'mark=row cannot guard table %: other tables inherit from it', target
+            USING ERRCODE = '0A000', HINT = 'Use mark=resource.';
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_index x
+                   WHERE x.indrelid = target AND x.indisunique AND x.indisvalid AND x.indimmediate
+                     AND x.indexprs IS NULL AND x.indpred IS NULL
+                     AND (x.indkey::int2[])[0:x.indnkeyatts - 1] <@ template_columns) THEN
+        RAISE EXCEPTION 'mark=row cannot guard table %: the resource template covers no unique key of it', target
+            USING ERRCODE = '22023',
+                  DETAIL = 'Two rows could belong to one resource, and each would be its own mark.',
+                  HINT = 'Name all columns of the primary key or of a unique constraint in the template, or use mark=resource.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION fence_require_one_row(regclass, smallint[]) IS
+    'raises 22023 unless the columns cover a unique key of the table';
+
+CREATE FUNCTION fence_attach(target regclass, resource text, token name DEFAULT 'fence_token',
+                             VARIADIC options text[] DEFAULT '{}')
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    arguments text[];
+    literals text;
+    wanted_name name;
+    template_columns smallint[];
+    guard oid := @extschema@.fence_guard_oid();
+    part regclass;
+BEGIN
+    IF target IS NULL OR resource IS NULL OR options IS NULL THEN
+        RAISE EXCEPTION 'the arguments "target", "resource" and "options" of fence_attach must not be NULL'
+            USING ERRCODE = '22004';
+    END IF;
+    IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = target AND tgfoid = guard AND tgparentid <> 0) THEN
+        RAISE EXCEPTION 'table % is guarded already, through the table that it is a partition of', target
+            USING ERRCODE = '55000', HINT = 'Attach and detach the guard at the partitioned table.';
+    END IF;
+
+    arguments := array['resource=' || resource];
+    IF token IS NOT NULL THEN
+        arguments := arguments || ('token=' || token);
+        IF EXISTS (SELECT FROM pg_class WHERE oid = target AND relkind IN ('r', 'p'))
+           AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = token AND NOT attisdropped) THEN
+            EXECUTE format('ALTER TABLE %s ADD COLUMN %I bigint', target, token);
+        END IF;
+    END IF;
+    arguments := arguments || options;
+    template_columns := @extschema@.fence_validate_guard(target, arguments);
+    IF 'mark=row' = ANY (arguments) THEN
+        PERFORM @extschema@.fence_require_one_row(target, template_columns);
+    END IF;
+
+    SELECT string_agg(quote_literal(a), ', ' ORDER BY n) INTO literals
+        FROM unnest(arguments) WITH ORDINALITY AS u (a, n);
+    wanted_name := @extschema@.fence_guard_name(target);
+
+    -- Idempotent: the same guard under the same name is left as it is, without a lock on the table.
+    IF NOT EXISTS (SELECT FROM pg_trigger
+                   WHERE tgrelid = target AND tgfoid = guard AND tgname = wanted_name AND tgtype = 31
+                     AND tgenabled <> 'D' AND pg_get_triggerdef(oid) LIKE '%(' || replace(replace(replace(literals,
+                         '\', '\\'), '%', '\%'), '_', '\_') || ')') THEN
+        PERFORM @extschema@.fence_detach(target);
+        EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',
+                       wanted_name, target, guard::regproc, literals);
+    END IF;
+
+    -- A statement trigger is not handed down to partitions, and each can be truncated by itself.
+    FOR part IN SELECT relid FROM pg_partition_tree(target) UNION SELECT target LOOP
+        IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part AND tgfoid = guard AND tgtype = 34) THEN
+            EXECUTE format('CREATE TRIGGER zz_fence_guard_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s()',
+                           part, guard::regproc);
+        END IF;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION fence_attach(regclass, text, name, text[]) IS
+    'guards a table: refuses writes without an accepted fencing token of the row''s resource, and TRUNCATE';
+
+CREATE FUNCTION fence_detach(target regclass) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    found record;
+BEGIN
+    IF target IS NULL THEN
+        RAISE EXCEPTION 'argument "target" must not be NULL' USING ERRCODE = '22004';
+    END IF;
+    IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = target AND tgfoid = @extschema@.fence_guard_oid() AND tgparentid <> 0) THEN
+        RAISE EXCEPTION 'table % is guarded through the table that it is a partition of', target
+            USING ERRCODE = '55000', HINT = 'Detach the guard at the partitioned table.';
+    END IF;
+    FOR found IN
+        SELECT t.tgname, t.tgrelid::regclass AS relation FROM pg_trigger t
+        WHERE t.tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target)
+          AND t.tgfoid = @extschema@.fence_guard_oid() AND t.tgparentid = 0
+    LOOP
+        EXECUTE format('DROP TRIGGER %I ON %s', found.tgname, found.relation);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION fence_detach(regclass) IS 'takes the guard off a table; its token column stays';
+
+-- Rights. By default nobody but superusers may execute anything.
+
+CREATE FUNCTION fence_grant(role regrole) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    home regnamespace := (SELECT pronamespace FROM pg_proc WHERE oid = @extschema@.fence_guard_oid());
+    functions text;
+BEGIN
+    IF role IS NULL THEN
+        RAISE EXCEPTION 'argument "role" must not be NULL' USING ERRCODE = '22004';
+    END IF;
+    SELECT string_agg(oid::regprocedure::text, ', ') INTO functions FROM pg_proc
+        WHERE pronamespace = home AND proname IN ('fence_check', 'fence_try', 'fence_token', 'fence_issue',
+            'fence_acquire', 'fence_renew', 'fence_release', 'fence_history');
+    EXECUTE format('GRANT USAGE ON SCHEMA %s TO %s', home, role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', functions, role);
+END
+$$;
+COMMENT ON FUNCTION fence_grant(regrole) IS
+    'lets a role present and issue tokens: all that an application needs, not what creates guards';
+
+REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_check(text, bigint, text), fence_try(text, bigint, text),
+    fence_token(text), fence_issue(text, bigint, bigint, text), fence_acquire(text, text, interval),
+    fence_renew(text, text, bigint, interval), fence_release(text, text, bigint), fence_history(), fence_guard(),
+    fence_validate_guard(oid, text[]), fence_guard_oid(), fence_guard_name(regclass),
+    fence_require_one_row(regclass, smallint[]), fence_attach(regclass, text, name, text[]), fence_detach(regclass),
+    fence_grant(regrole) FROM PUBLIC;

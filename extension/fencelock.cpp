@@ -1,0 +1,243 @@
+// The wall between SQL and the extension: everything that PostgreSQL calls by name. Each function
+// unpacks its arguments and calls one function of the modules below.
+
+#include "check.hpp"
+#include "claims.hpp"
+#include "errors.hpp"
+#include "guard.hpp"
+#include "guard_config.hpp"
+#include "history.hpp"
+#include "installation.hpp"
+#include "issuer_store.hpp"
+#include "mark_store.hpp"
+#include "pg.hpp"
+#include "pg_compat.hpp"
+#include "resource_name.hpp"
+#include "settings.hpp"
+
+FENCELOCK_EXPORTS_BEGIN
+extern "C" {
+
+PG_MODULE_MAGIC;
+
+void _PG_init(void);
+
+PG_FUNCTION_INFO_V1(fence_check);
+PG_FUNCTION_INFO_V1(fence_try);
+PG_FUNCTION_INFO_V1(fence_token);
+PG_FUNCTION_INFO_V1(fence_issue);
+PG_FUNCTION_INFO_V1(fence_acquire);
+PG_FUNCTION_INFO_V1(fence_renew);
+PG_FUNCTION_INFO_V1(fence_release);
+PG_FUNCTION_INFO_V1(fence_history);
+PG_FUNCTION_INFO_V1(fence_guard);
+PG_FUNCTION_INFO_V1(fence_validate_guard);
+
+} // extern "C"
+FENCELOCK_EXPORTS_END
+
+namespace fencelock {
+
+namespace {
+
+const text* optional_text(FunctionCallInfo fcinfo, int number)
+{
+    return PG_ARGISNULL(number) ? nullptr : PG_GETARG_TEXT_PP(number);
+}
+
+const text* required_text(FunctionCallInfo fcinfo, int number, const char* name)
+{
+    if (PG_ARGISNULL(number))
+        raise_null_argument(name);
+    return PG_GETARG_TEXT_PP(number);
+}
+
+int64 required_bigint(FunctionCallInfo fcinfo, int number, const char* name)
+{
+    if (PG_ARGISNULL(number))
+        raise_null_argument(name);
+    return PG_GETARG_INT64(number);
+}
+
+std::string_view resource_argument(FunctionCallInfo fcinfo)
+{
+    std::string_view resource = view_of(required_text(fcinfo, 0, "resource"));
+    require_resource_name(resource);
+    return resource;
+}
+
+// Owners and tickets are kept in rows of ours, which must stay small enough to need no TOAST.
+const text* require_short(const text* value, const char* name)
+{
+    if (value != nullptr) {
+        size_t length = view_of(value).size();
+        if (length < 1 || length > max_resource_bytes)
+            raise_bad_length(name, length);
+    }
+    return value;
+}
+
+// In microseconds; months count as 30 days.
+int64 ttl_argument(FunctionCallInfo fcinfo, int number)
+{
+    if (PG_ARGISNULL(number))
+        raise_null_argument("ttl");
+    const Interval* ttl = PG_GETARG_INTERVAL_P(number);
+    constexpr int64 longest = 366 * USECS_PER_DAY;
+    // Each field first, so that the sum can't overflow.
+    if (ttl->month < -12 || ttl->month > 12 || ttl->day < -366 || ttl->day > 366 ||
+        ttl->time < -longest || ttl->time > longest)
+        raise_bad_ttl();
+    int64 span = (ttl->month * INT64CONST(30) + ttl->day) * USECS_PER_DAY + ttl->time;
+    if (span < 1000 || span > longest)
+        raise_bad_ttl();
+    return span;
+}
+
+ArrayType* template_columns(const name_template& compiled)
+{
+    Datum* columns = static_cast<Datum*>(palloc(sizeof(Datum) * Max(compiled.part_count, 1)));
+    int count = 0;
+    for (int i = 0; i < compiled.part_count; i++)
+        if (compiled.parts[i].column != InvalidAttrNumber)
+            columns[count++] = Int16GetDatum(compiled.parts[i].column);
+    return construct_array(columns, count, INT2OID, sizeof(int16), true, TYPALIGN_SHORT);
+}
+
+// What every function that writes does first.
+void begin_write(FunctionCallInfo fcinfo, const char* function)
+{
+    locate_installation(fcinfo->flinfo->fn_oid);
+    require_writable(function);
+}
+
+verdict check_arguments(FunctionCallInfo fcinfo, std::string_view& resource)
+{
+    resource = resource_argument(fcinfo);
+    token presented = required_bigint(fcinfo, 1, "token");
+    const text* owner = require_short(optional_text(fcinfo, 2), "owner");
+    return present_token(resource, presented, owner);
+}
+
+} // namespace
+
+} // namespace fencelock
+
+using namespace fencelock;
+
+extern "C" {
+
+void _PG_init(void)
+{
+    define_settings();
+    watch_installation();
+    watch_guarded_tables();
+    watch_transactions();
+}
+
+Datum fence_check(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_check()");
+    std::string_view resource;
+    verdict outcome = check_arguments(fcinfo, resource);
+    if (outcome.why != refusal::none)
+        raise_refusal(outcome, resource, nullptr);
+    PG_RETURN_BOOL(true);
+}
+
+Datum fence_try(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_try()");
+    std::string_view resource;
+    verdict outcome = check_arguments(fcinfo, resource);
+    if (outcome.why == refusal::conflict || outcome.why == refusal::not_issued)
+        raise_refusal(outcome, resource, nullptr);
+    PG_RETURN_BOOL(outcome.why == refusal::none);
+}
+
+Datum fence_token(PG_FUNCTION_ARGS)
+{
+    locate_installation(fcinfo->flinfo->fn_oid);
+    token mark = mark_of(resource_argument(fcinfo));
+    if (mark == no_token)
+        PG_RETURN_NULL();
+    PG_RETURN_INT64(mark);
+}
+
+Datum fence_issue(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_issue()");
+    std::string_view resource = resource_argument(fcinfo);
+    int64 n = required_bigint(fcinfo, 1, "n");
+    token above = required_bigint(fcinfo, 2, "above");
+    const text* ticket = require_short(optional_text(fcinfo, 3), "ticket");
+    if (n < 1 || n > generation_size)
+        raise_bad_reservation_size(n, resource);
+    if (above < 0)
+        raise_bad_above(above, resource, PG_INT64_MAX);
+    PG_RETURN_INT64(reserve_tokens(resource, n, above, ticket));
+}
+
+Datum fence_acquire(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_acquire()");
+    std::string_view resource = resource_argument(fcinfo);
+    const text* owner = require_short(required_text(fcinfo, 1, "owner"), "owner");
+    token granted = acquire_lease(resource, owner, ttl_argument(fcinfo, 2));
+    if (granted == no_token)
+        PG_RETURN_NULL();
+    PG_RETURN_INT64(granted);
+}
+
+Datum fence_renew(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_renew()");
+    std::string_view resource = resource_argument(fcinfo);
+    const text* owner = require_short(required_text(fcinfo, 1, "owner"), "owner");
+    token held = required_bigint(fcinfo, 2, "token");
+    PG_RETURN_BOOL(renew_lease(resource, owner, held, ttl_argument(fcinfo, 3)));
+}
+
+Datum fence_release(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_release()");
+    std::string_view resource = resource_argument(fcinfo);
+    const text* owner = require_short(required_text(fcinfo, 1, "owner"), "owner");
+    token held = required_bigint(fcinfo, 2, "token");
+    PG_RETURN_BOOL(release_lease(resource, owner, held));
+}
+
+Datum fence_history(PG_FUNCTION_ARGS)
+{
+    locate_installation(fcinfo->flinfo->fn_oid);
+    char* id = psprintf("%016" INT64_MODIFIER "x", history_id());
+    PG_RETURN_TEXT_P(cstring_to_text(id));
+}
+
+Datum fence_guard(PG_FUNCTION_ARGS)
+{
+    if (!CALLED_AS_TRIGGER(fcinfo))
+        raise_guard_protocol();
+    locate_installation(fcinfo->flinfo->fn_oid);
+    HeapTuple written = run_guard(reinterpret_cast<TriggerData*>(fcinfo->context));
+    PG_RETURN_POINTER(written);
+}
+
+// For fence_attach: raises what fence_guard would at its first firing, and returns the template's
+// columns.
+Datum fence_validate_guard(PG_FUNCTION_ARGS)
+{
+    Relation table = relation_open(PG_GETARG_OID(0), AccessShareLock);
+    Datum* elements;
+    int count;
+    deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &elements,
+                      nullptr, &count);
+    char** arguments = static_cast<char**>(palloc(sizeof(char*) * Max(count, 1)));
+    for (int i = 0; i < count; i++)
+        arguments[i] = TextDatumGetCString(elements[i]);
+    guard_config config = compile_guard_config(table, count, arguments);
+    relation_close(table, NoLock);
+    PG_RETURN_ARRAYTYPE_P(template_columns(config.resource));
+}
+
+} // extern "C"

@@ -1,0 +1,34 @@
+// The arguments of a guard, compiled against its table and kept while neither changes.
+#pragma once
+
+#include "pg.hpp"
+#include "resource_name.hpp"
+
+namespace fencelock {
+
+enum class mark_place : uint8 { resource, row };
+enum class tie_rule : uint8 { accept, reject };
+enum class stamp_rule : uint8 { any, claim };
+enum class unfenced_rule : uint8 { reject, warn };
+
+struct guard_config {
+    name_template resource;
+    AttrNumber token_column; // InvalidAttrNumber: only claims count
+    mark_place mark;
+    tie_rule ties;
+    stamp_rule require;
+    unfenced_rule unfenced;
+};
+
+// Once, when the module is loaded.
+void watch_guarded_tables();
+
+// The configuration of a trigger, compiled at its first use in a session and again after any change
+// of its table. Valid until the transaction ends.
+guard_config& config_of(Relation table, const Trigger* trigger);
+
+// Compiles arguments as a trigger on the table would, in the current memory context.
+// Errors: 22023, 42703, 42804, 0A000, with the table named.
+guard_config compile_guard_config(Relation table, int count, char** arguments);
+
+} // namespace fencelock

@@ -1,0 +1,237 @@
+#include "mark_store.hpp"
+
+#include "issuer_store.hpp"
+#include "named_row.hpp"
+#include "row_wait.hpp"
+
+namespace fencelock {
+
+namespace {
+
+enum resource_column { column_resource = 1, column_mark, column_owner, column_changed };
+constexpr int resource_columns = 4;
+
+// One presentation on its way to a verdict.
+struct presentation {
+    opened_table table;
+    std::string_view resource;
+    token presented;
+    const text* owner;
+    row_queue queue;
+};
+
+enum class step : uint8 { look_again, decided };
+
+token mark_in(const opened_table& table, const row_version& version)
+{
+    if (!version.exists())
+        return no_token;
+    bool is_null;
+    return DatumGetInt64(column_of(table, version.tuple, column_mark, is_null));
+}
+
+// Null where the mark has no owner.
+const text* owner_in(const opened_table& table, const row_version& version)
+{
+    bool is_null;
+    Datum owner = column_of(table, version.tuple, column_owner, is_null);
+    return is_null ? nullptr : DatumGetTextPP(owner);
+}
+
+verdict refused(const presentation& p, refusal why, token bound)
+{
+    return {why, p.presented, bound};
+}
+
+verdict accepted(const presentation& p)
+{
+    return {refusal::none, p.presented, no_token};
+}
+
+// What this transaction reads must not be older than its claim. Siblings that share the very token
+// are no earlier holders, so lockers count only where the mark is raised.
+void require_fresh_snapshot(const presentation& p, const row_version* version, bool with_lockers)
+{
+    if (!IsolationUsesXactSnapshot())
+        return;
+    if (p.queue.waited ||
+        (version != nullptr && is_behind(GetTransactionSnapshot(), *version, with_lockers)))
+        raise_claim_behind_snapshot(p.presented, p.resource);
+}
+
+struct new_row {
+    Datum values[resource_columns];
+    bool nulls[resource_columns];
+};
+
+new_row row_with_mark(const presentation& p)
+{
+    new_row row{};
+    row.values[column_resource - 1] = PointerGetDatum(text_of(p.resource));
+    row.values[column_mark - 1] = Int64GetDatum(p.presented);
+    row.values[column_owner - 1] = PointerGetDatum(p.owner);
+    row.nulls[column_owner - 1] = p.owner == nullptr;
+    row.values[column_changed - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
+    return row;
+}
+
+step queue_up(presentation& p, const row_version& version, LockTupleMode mode, verdict& outcome)
+{
+    token newer;
+    if (wait_for_row(p.queue, version, mode, newer) != queue_result::newer_waits)
+        return step::look_again;
+    outcome = refused(p, refusal::stale, newer);
+    return step::decided;
+}
+
+step insert_mark(presentation& p, verdict& outcome)
+{
+    outcome = judge_by_issues(p.resource, p.presented);
+    if (outcome.why != refusal::none)
+        return step::decided;
+    require_fresh_snapshot(p, nullptr, false);
+    new_row row = row_with_mark(p);
+    return insert_row(p.table, {row.values, row.nulls}) ? step::decided : step::look_again;
+}
+
+// Takes the row lock that a raise needs where this transaction has locked the version before: the
+// update alone can't tell our own lock from somebody else's without waiting for the latter.
+bool strengthen_own_lock(presentation& p, const row_version& version)
+{
+    HeapTupleData tuple;
+    tuple.t_self = *version.tid();
+    Buffer buffer;
+    TM_FailureData failure;
+    TM_Result result =
+        heap_lock_tuple(p.table.heap, &tuple, GetCurrentCommandId(true), LockTupleNoKeyExclusive,
+                        LockWaitSkip, false, &buffer, &failure);
+    ReleaseBuffer(buffer);
+    return result == TM_Ok;
+}
+
+// Writes token and owner over the version found, once nobody else holds it.
+step write_mark(presentation& p, const row_versions& row, bool fresh_over_lockers, verdict& outcome)
+{
+    const row_version& version = row.oldest();
+    if (row.pending.exists() || is_held(version, LockTupleNoKeyExclusive))
+        return queue_up(p, version, LockTupleNoKeyExclusive, outcome);
+
+    require_fresh_snapshot(p, &version, fresh_over_lockers);
+    bool own_lock = is_locked_by_us(version);
+    if (own_lock && !strengthen_own_lock(p, version))
+        return step::look_again;
+    new_row values = row_with_mark(p);
+    TM_Result result = update_row(p.table, version.tid(), {values.values, values.nulls}, own_lock);
+    outcome = accepted(p);
+    return result == TM_Ok ? step::decided : step::look_again;
+}
+
+step raise_mark(presentation& p, const row_versions& row, verdict& outcome)
+{
+    outcome = judge_by_issues(p.resource, p.presented);
+    return outcome.why == refusal::none ? write_mark(p, row, true, outcome) : step::decided;
+}
+
+step share_mark(presentation& p, const row_version& version, verdict& outcome)
+{
+    token newer;
+    switch (stand_behind_waiters(p.queue, version, newer)) {
+    case queue_result::newer_waits:
+        outcome = refused(p, refusal::stale, newer);
+        return step::decided;
+    case queue_result::look_again:
+        return step::look_again;
+    case queue_result::nobody_waits:
+        break;
+    }
+    if (is_held(version, LockTupleShare))
+        return queue_up(p, version, LockTupleShare, outcome);
+
+    require_fresh_snapshot(p, &version, false);
+    outcome = accepted(p);
+    if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version.tuple->t_data)))
+        return step::decided; // our own raise keeps everybody else out
+    HeapTupleData tuple;
+    tuple.t_self = *version.tid();
+    Buffer buffer;
+    TM_FailureData failure;
+    TM_Result result = heap_lock_tuple(p.table.heap, &tuple, GetCurrentCommandId(true),
+                                       LockTupleShare, LockWaitSkip, false, &buffer, &failure);
+    ReleaseBuffer(buffer);
+    return result == TM_Ok ? step::decided : step::look_again;
+}
+
+// The token is the mark already. An owner may be missing there, and is named by whoever names one
+// first.
+step present_equal(presentation& p, const row_versions& row, verdict& outcome)
+{
+    const text* mark_owner = owner_in(p.table, row.settled);
+    if (p.owner != nullptr && mark_owner != nullptr && view_of(p.owner) != view_of(mark_owner)) {
+        outcome = refused(p, refusal::conflict, no_token);
+        return step::decided;
+    }
+    if (row.pending.exists())
+        return queue_up(p, row.settled, LockTupleShare, outcome);
+    if (p.owner == nullptr || mark_owner != nullptr)
+        return share_mark(p, row.settled, outcome);
+    return write_mark(p, row, false, outcome);
+}
+
+step present_once(presentation& p, verdict& outcome)
+{
+    row_versions row = find_row(p.table, p.resource);
+    if (row.none())
+        return insert_mark(p, outcome);
+    if (row.pending.speculative != 0) {
+        SpeculativeInsertionWait(row.pending.writer, row.pending.speculative);
+        return step::look_again;
+    }
+    token mark = mark_in(p.table, row.settled);
+    token highest = Max(mark, mark_in(p.table, row.pending));
+    if (p.presented < highest) {
+        outcome = refused(p, refusal::stale, highest);
+        return step::decided;
+    }
+    return p.presented == mark ? present_equal(p, row, outcome) : raise_mark(p, row, outcome);
+}
+
+} // namespace
+
+verdict present_to_mark(std::string_view resource, token presented, const text* owner)
+{
+    presentation p{};
+    p.table = open_own_table(own_table::resource, RowExclusiveLock);
+    p.resource = resource;
+    p.presented = presented;
+    p.owner = owner;
+    p.queue = begin_queue(p.table.heap, resource, presented);
+
+    // Each turn reads the row anew, so that every decision rests on one look and the change that
+    // follows is refused by the heap where the row has changed since.
+    verdict outcome{};
+    while (present_once(p, outcome) == step::look_again)
+        CHECK_FOR_INTERRUPTS();
+
+    leave_queue(p.queue);
+    close_own_table(p.table);
+    return outcome;
+}
+
+token mark_of(std::string_view resource)
+{
+    opened_table table = open_own_table(own_table::resource, AccessShareLock);
+    token mark = mark_in(table, find_row(table, resource).settled);
+    close_own_table(table);
+    return mark;
+}
+
+token highest_mark_of(std::string_view resource)
+{
+    opened_table table = open_own_table(own_table::resource, AccessShareLock);
+    row_versions row = find_row(table, resource);
+    token mark = Max(mark_in(table, row.settled), mark_in(table, row.pending));
+    close_own_table(table);
+    return mark;
+}
+
+} // namespace fencelock

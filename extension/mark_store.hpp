@@ -1,0 +1,22 @@
+// The marks: one row of fence_resource per resource, the only truth about what was accepted.
+#pragma once
+
+#include "errors.hpp"
+#include "pg.hpp"
+
+namespace fencelock {
+
+// Presents the token to the resource's mark. Accepted: the row is locked until the (sub)transaction
+// ends, shared with other transactions of the same token once that mark is committed, exclusively
+// while this one raises it. Compares with the newest mark, not with the snapshot's; waits for
+// transactions of older tokens, never for those of newer ones. owner may be null. Raises 40001 in
+// REPEATABLE READ and SERIALIZABLE where the transaction's snapshot would read behind its claim.
+verdict present_to_mark(std::string_view resource, token presented, const text* owner);
+
+// The newest committed mark, or this transaction's own; 0 where there is none. Takes no lock.
+token mark_of(std::string_view resource);
+
+// The same, or the mark that a transaction in progress is raising it to, where that is higher.
+token highest_mark_of(std::string_view resource);
+
+} // namespace fencelock

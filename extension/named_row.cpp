@@ -1,0 +1,236 @@
+#include "named_row.hpp"
+
+#include "pg_compat.hpp"
+
+namespace fencelock {
+
+namespace {
+
+// Where this session last saw a name. Only a place to start from: the name is compared there, and
+// anything unexpected leads to the index. Sound because a version that is alive under that name is
+// the only row of that name.
+struct row_hint {
+    Oid heap;
+    uint32 hash;
+    ItemPointerData root;
+};
+constexpr int hint_count = 256; // a power of 2
+row_hint hints[hint_count];
+
+row_hint& hint_of(Relation heap, uint32 hash)
+{
+    return hints[(hash ^ RelationGetRelid(heap)) & (hint_count - 1)];
+}
+
+uint32 hash_of(std::string_view name)
+{
+    return hash_bytes(reinterpret_cast<const unsigned char*>(name.data()),
+                      static_cast<int>(name.size()));
+}
+
+bool has_name(Relation heap, HeapTuple tuple, std::string_view name)
+{
+    bool is_null;
+    Datum value = heap_getattr(tuple, 1, RelationGetDescr(heap), &is_null);
+    return !is_null && view_of(DatumGetTextPP(value)) == name;
+}
+
+// Finds the tuple that tid stands for on a locked page; a redirected line pointer is followed at
+// the start of a chain.
+bool tuple_at(Relation heap, Buffer buffer, ItemPointerData tid, bool chain_start,
+              HeapTupleData& tuple)
+{
+    Page page = BufferGetPage(buffer);
+    OffsetNumber offset = ItemPointerGetOffsetNumber(&tid);
+    if (offset < FirstOffsetNumber || offset > PageGetMaxOffsetNumber(page))
+        return false;
+    ItemId item = PageGetItemId(page, offset);
+    if (chain_start && ItemIdIsRedirected(item)) {
+        offset = ItemIdGetRedirect(item);
+        item = PageGetItemId(page, offset);
+    }
+    if (!ItemIdIsNormal(item))
+        return false;
+    tuple.t_data = reinterpret_cast<HeapTupleHeader>(PageGetItem(page, item));
+    tuple.t_len = ItemIdGetLength(item);
+    tuple.t_tableOid = RelationGetRelid(heap);
+    ItemPointerSet(&tuple.t_self, BufferGetBlockNumber(buffer), offset);
+    return true;
+}
+
+bool has_successor(HeapTupleHeader header, ItemPointer self)
+{
+    return (header->t_infomask & HEAP_XMAX_INVALID) == 0 && !HeapTupleHeaderIsOnlyLocked(header) &&
+           !ItemPointerEquals(self, &header->t_ctid) &&
+           !HeapTupleHeaderIndicatesMovedPartitions(header);
+}
+
+void note_version(row_versions& seen, HeapTuple tuple, const SnapshotData& dirty)
+{
+    row_version version;
+    version.tuple = heap_copytuple(tuple);
+    version.writer = dirty.xmin;
+    version.speculative = TransactionIdIsValid(dirty.xmin) ? dirty.speculativeToken : 0;
+    if (TransactionIdIsValid(version.writer)) {
+        seen.pending = version;
+    } else {
+        seen.settled = version;
+        seen.pending = {}; // what was pending before it on the chain has been committed since
+    }
+}
+
+// Follows the chain of versions from its root, over pages and over versions that are dead by now,
+// and notes those that count. A version's successor is the one it points to, if that was written by
+// whoever ended the version; anything else there is a reused line pointer and ends the chain.
+row_versions walk_chain(Relation heap, ItemPointerData root, std::string_view name)
+{
+    row_versions seen{};
+    ItemPointerData tid = root;
+    TransactionId expected_writer = InvalidTransactionId;
+    Buffer buffer = InvalidBuffer;
+    for (bool chain_start = true;; chain_start = false) {
+        Buffer before = buffer;
+        buffer = ReleaseAndReadBuffer(buffer, heap, ItemPointerGetBlockNumber(&tid));
+        if (buffer != before)
+            heap_page_prune_opt(heap, buffer);
+        LockBuffer(buffer, BUFFER_LOCK_SHARE);
+
+        HeapTupleData tuple;
+        bool more = tuple_at(heap, buffer, tid, chain_start, tuple) &&
+                    (!TransactionIdIsValid(expected_writer) ||
+                     TransactionIdEquals(HeapTupleHeaderGetXmin(tuple.t_data), expected_writer)) &&
+                    has_name(heap, &tuple, name);
+        if (more) {
+            SnapshotData dirty;
+            InitDirtySnapshot(dirty);
+            if (HeapTupleSatisfiesVisibility(&tuple, &dirty, buffer))
+                note_version(seen, &tuple, dirty);
+            more = has_successor(tuple.t_data, &tuple.t_self);
+        }
+        if (more) {
+            expected_writer = HeapTupleHeaderGetUpdateXid(tuple.t_data);
+            tid = tuple.t_data->t_ctid;
+        }
+        LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+        if (!more)
+            break;
+    }
+    ReleaseBuffer(buffer);
+    return seen;
+}
+
+// Lets later index scans pass over an entry whose chain is dead to everybody.
+bool is_dead_to_all(Relation heap, ItemPointerData root)
+{
+    Buffer buffer = ReadBuffer(heap, ItemPointerGetBlockNumber(&root));
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
+    SnapshotData dirty;
+    InitDirtySnapshot(dirty);
+    HeapTupleData tuple;
+    bool all_dead = false;
+    bool found = heap_hot_search_buffer(&root, heap, buffer, &dirty, &tuple, &all_dead, true);
+    UnlockReleaseBuffer(buffer);
+    return !found && all_dead;
+}
+
+row_versions find_by_index(const opened_table& table, std::string_view name, uint32 hash)
+{
+    row_versions seen{};
+    SnapshotData dirty; // the scan is not used for visibility, but wants a snapshot that is not of
+                        // the MVCC kind
+    InitDirtySnapshot(dirty);
+    ScanKeyData key;
+    ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(text_of(name)));
+    key.sk_collation = C_COLLATION_OID;
+
+    IndexScanDesc scan = compat::index_beginscan(table.heap, table.index, &dirty, 1);
+    index_rescan(scan, &key, 1, nullptr, 0);
+    while (!seen.settled.exists()) {
+        ItemPointer tid = index_getnext_tid(scan, ForwardScanDirection);
+        if (tid == nullptr)
+            break;
+        ItemPointerData root = *tid;
+        row_versions chain = walk_chain(table.heap, root, name);
+        if (chain.settled.exists())
+            hint_of(table.heap, hash) = {RelationGetRelid(table.heap), hash, root};
+        // An entry may belong to an insertion that is about to give way, so what is pending never
+        // ends the search.
+        if (!chain.none())
+            seen = chain;
+        else if (!scan->xactStartedInRecovery)
+            scan->kill_prior_tuple = is_dead_to_all(table.heap, root);
+    }
+    index_endscan(scan);
+    return seen;
+}
+
+void form_index_entry(const opened_table& table, HeapTuple tuple, Datum* value, bool* is_null)
+{
+    *value = heap_getattr(tuple, 1, RelationGetDescr(table.heap), is_null);
+}
+
+bool insert_index_entry(const opened_table& table, HeapTuple tuple, IndexUniqueCheck check)
+{
+    Datum value;
+    bool is_null;
+    form_index_entry(table, tuple, &value, &is_null);
+    return compat::index_insert(table.index, &value, &is_null, &tuple->t_self, table.heap, check,
+                                BuildIndexInfo(table.index));
+}
+
+} // namespace
+
+row_versions find_row(const opened_table& table, std::string_view name)
+{
+    uint32 hash = hash_of(name);
+    const row_hint& hint = hint_of(table.heap, hash);
+    if (hint.heap == RelationGetRelid(table.heap) && hint.hash == hash &&
+        ItemPointerGetBlockNumber(&hint.root) < RelationGetNumberOfBlocks(table.heap)) {
+        row_versions seen = walk_chain(table.heap, hint.root, name);
+        if (seen.settled.exists())
+            return seen;
+    }
+    return find_by_index(table, name, hash);
+}
+
+bool insert_row(const opened_table& table, row_values row)
+{
+    HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.heap), row.values, row.nulls);
+    tuple->t_tableOid = RelationGetRelid(table.heap);
+    TransactionId xid = GetCurrentTransactionId();
+
+    // Until the insertion is decided, whoever meets the tuple waits for the speculative lock only,
+    // not for this transaction.
+    HeapTupleHeaderSetSpeculativeToken(tuple->t_data, SpeculativeInsertionLockAcquire(xid));
+    heap_insert(table.heap, tuple, GetCurrentCommandId(true), HEAP_INSERT_SPECULATIVE, nullptr);
+    bool unique = insert_index_entry(table, tuple, UNIQUE_CHECK_PARTIAL);
+    if (unique)
+        heap_finish_speculative(table.heap, &tuple->t_self);
+    else
+        heap_abort_speculative(table.heap, &tuple->t_self);
+    SpeculativeInsertionLockRelease(xid);
+    if (unique)
+        CommandCounterIncrement();
+    return unique;
+}
+
+TM_Result update_row(const opened_table& table, ItemPointer found, row_values row, bool wait)
+{
+    HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.heap), row.values, row.nulls);
+    TM_Result result = compat::heap_update(table.heap, found, tuple, wait);
+    if (result == TM_Ok) {
+        if (!HeapTupleIsHeapOnly(tuple))
+            insert_index_entry(table, tuple, UNIQUE_CHECK_YES);
+        CommandCounterIncrement(); // else a second update in this command would not see this
+                                   // version
+    }
+    heap_freetuple(tuple);
+    return result;
+}
+
+Datum column_of(const opened_table& table, HeapTuple tuple, int column, bool& is_null)
+{
+    return heap_getattr(tuple, column, RelationGetDescr(table.heap), &is_null);
+}
+
+} // namespace fencelock

@@ -1,0 +1,118 @@
+// The only place that knows PostgreSQL's versions: each function has the newest version's meaning.
+#pragma once
+
+#include "pg.hpp"
+
+// Before 16 PGDLLEXPORT is empty, and a module built with hidden visibility would export nothing.
+#define FENCELOCK_EXPORTS_BEGIN _Pragma("GCC visibility push(default)")
+#define FENCELOCK_EXPORTS_END _Pragma("GCC visibility pop")
+
+namespace fencelock::compat {
+
+inline IndexScanDesc index_beginscan(Relation heap, Relation index, Snapshot snapshot, int keys)
+{
+#if PG_VERSION_NUM >= 180000
+    return ::index_beginscan(heap, index, snapshot, nullptr, keys, 0);
+#else
+    return ::index_beginscan(heap, index, snapshot, keys, 0);
+#endif
+}
+
+inline bool index_insert(Relation index, Datum* values, bool* nulls, ItemPointer tid, Relation heap,
+                         IndexUniqueCheck check, IndexInfo* info)
+{
+#if PG_VERSION_NUM >= 140000
+    return ::index_insert(index, values, nulls, tid, heap, check, false, info);
+#else
+    return ::index_insert(index, values, nulls, tid, heap, check, info);
+#endif
+}
+
+// Waits for nobody where wait is false: what is in the way is then TM_BeingModified.
+inline TM_Result heap_update(Relation heap, ItemPointer old_tid, HeapTuple tuple, bool wait)
+{
+    TM_FailureData failure;
+    LockTupleMode mode;
+#if PG_VERSION_NUM >= 160000
+    TU_UpdateIndexes indexes;
+    return ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true), InvalidSnapshot, wait,
+                         &failure, &mode, &indexes);
+#else
+    return ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true), InvalidSnapshot, wait,
+                         &failure, &mode);
+#endif
+}
+
+inline bool conditional_lock_tuple(Relation heap, ItemPointer tid, LOCKMODE mode)
+{
+#if PG_VERSION_NUM >= 180000
+    return ::ConditionalLockTuple(heap, tid, mode, false);
+#else
+    return ::ConditionalLockTuple(heap, tid, mode);
+#endif
+}
+
+// The timeline that this primary writes. Not the control file's, which lags behind a promotion.
+// The caller has made sure that recovery is over.
+inline TimeLineID insertion_timeline()
+{
+#if PG_VERSION_NUM >= 150000
+    return GetWALInsertionTimeLine();
+#else
+    return ThisTimeLineID;
+#endif
+}
+
+inline void reserve_setting_prefix(const char* prefix)
+{
+#if PG_VERSION_NUM >= 150000
+    MarkGUCPrefixReserved(prefix);
+#else
+    EmitWarningsOnPlaceholders(prefix);
+#endif
+}
+
+// Memory that the settings machinery may keep and free as a setting's "extra".
+inline void* allocate_setting_extra(size_t size)
+{
+#if PG_VERSION_NUM >= 160000
+    return guc_malloc(LOG, size);
+#else
+    return malloc(size);
+#endif
+}
+
+inline void free_setting_extra(void* extra)
+{
+#if PG_VERSION_NUM >= 160000
+    guc_free(extra);
+#else
+    free(extra);
+#endif
+}
+
+// JSON actions return an error code since 16, and nothing before.
+#if PG_VERSION_NUM >= 160000
+using json_action_result = JsonParseErrorType;
+#define FENCELOCK_JSON_ACTION_RETURN return JSON_SUCCESS
+#else
+using json_action_result = void;
+#define FENCELOCK_JSON_ACTION_RETURN return
+#endif
+
+// Parses JSON in the server's encoding; strings reach the actions without escapes. The lexer's
+// memory is the current context's.
+inline JsonParseErrorType parse_json(const char* source, JsonSemAction* actions)
+{
+    size_t length = strlen(source);
+#if PG_VERSION_NUM >= 170000
+    JsonLexContext* lexer =
+        makeJsonLexContextCstringLen(nullptr, source, length, GetDatabaseEncoding(), true);
+#else
+    JsonLexContext* lexer = makeJsonLexContextCstringLen(
+        const_cast<char*>(source), static_cast<int>(length), GetDatabaseEncoding(), true);
+#endif
+    return pg_parse_json(lexer, actions);
+}
+
+} // namespace fencelock::compat

@@ -1,0 +1,218 @@
+#include "row_wait.hpp"
+
+#include "pg_compat.hpp"
+
+namespace fencelock {
+
+namespace {
+
+// An announcement is a heavyweight lock that conflicts with nothing: all it does is to stand in the
+// lock table, which every backend can read. It takes the place of shared memory, which an extension
+// has only when preloaded. The tag has room for the token and a hash of the name; the class keeps
+// it apart from users' advisory locks (1 and 2). A collision of hashes costs a refusal, never an
+// acceptance.
+constexpr uint16 announcement_class = 0xFE9C;
+
+LOCKTAG announcement_tag(const row_queue& queue)
+{
+    LOCKTAG tag;
+    SET_LOCKTAG_ADVISORY(tag, queue.resource_hash, static_cast<uint32>(queue.presented >> 32),
+                         static_cast<uint32>(queue.presented), announcement_class);
+    return tag;
+}
+
+void announce(row_queue& queue)
+{
+    if (queue.announced)
+        return;
+    LOCKTAG tag = announcement_tag(queue);
+    (void)LockAcquire(&tag, ShareLock, false, false);
+    queue.announced = true;
+}
+
+token highest_waiting(const row_queue& queue)
+{
+    token highest = no_token;
+    LockData* locks = GetLockStatusData();
+    for (int i = 0; i < locks->nelements; i++) {
+        const LockInstanceData& lock = locks->locks[i];
+        const LOCKTAG& tag = lock.locktag;
+        if (lock.pid == MyProcPid || tag.locktag_type != LOCKTAG_ADVISORY ||
+            tag.locktag_field4 != announcement_class || tag.locktag_field1 != queue.resource_hash)
+            continue;
+        token waiting = static_cast<token>(tag.locktag_field2) << 32 | tag.locktag_field3;
+        highest = Max(highest, waiting);
+    }
+    return highest;
+}
+
+void leave_line(row_queue& queue, LOCKMODE mode)
+{
+    if (ItemPointerIsValid(&queue.position))
+        UnlockTuple(queue.heap, &queue.position, mode);
+    ItemPointerSetInvalid(&queue.position);
+}
+
+bool conflicts(LockTupleMode wanted, MultiXactStatus held)
+{
+    switch (held) {
+    case MultiXactStatusForKeyShare:
+        return false;
+    case MultiXactStatusForShare:
+        return wanted != LockTupleShare;
+    default:
+        return true;
+    }
+}
+
+// How a single transaction in xmax holds the tuple.
+MultiXactStatus status_of(uint16 infomask)
+{
+    if (HEAP_XMAX_IS_KEYSHR_LOCKED(infomask))
+        return MultiXactStatusForKeyShare;
+    if (HEAP_XMAX_IS_SHR_LOCKED(infomask))
+        return MultiXactStatusForShare;
+    return MultiXactStatusNoKeyUpdate; // every stronger status conflicts alike with our two modes
+}
+
+// The transactions named in xmax, finished ones included; palloc'd, null where there are none.
+int members_of(HeapTupleHeader header, MultiXactMember** members)
+{
+    TransactionId xmax = HeapTupleHeaderGetRawXmax(header);
+    *members = nullptr;
+    if (!TransactionIdIsValid(xmax))
+        return 0;
+    if ((header->t_infomask & HEAP_XMAX_IS_MULTI) != 0)
+        return Max(0, GetMultiXactIdMembers(xmax, members, false,
+                                            HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask)));
+    *members = static_cast<MultiXactMember*>(palloc(sizeof(MultiXactMember)));
+    (*members)->xid = xmax;
+    (*members)->status = status_of(header->t_infomask);
+    return 1;
+}
+
+bool is_other_in_progress(TransactionId xid)
+{
+    return !TransactionIdIsCurrentTransactionId(xid) && TransactionIdIsInProgress(xid);
+}
+
+// The next transaction to wait for, invalid where none is left.
+TransactionId holder_of(const row_version& version, LockTupleMode mode)
+{
+    if (TransactionIdIsValid(version.writer))
+        return version.writer;
+    HeapTupleHeader header = version.tuple->t_data;
+    if ((header->t_infomask & HEAP_XMAX_INVALID) != 0)
+        return InvalidTransactionId;
+    MultiXactMember* members;
+    int count = members_of(header, &members);
+    for (int i = 0; i < count; i++)
+        if (conflicts(mode, members[i].status) && is_other_in_progress(members[i].xid))
+            return members[i].xid;
+    return InvalidTransactionId;
+}
+
+LOCKMODE line_mode(LockTupleMode mode)
+{
+    return mode == LockTupleShare ? ShareLock : ExclusiveLock;
+}
+
+} // namespace
+
+row_queue begin_queue(Relation heap, std::string_view resource, token presented)
+{
+    row_queue queue{};
+    queue.heap = heap;
+    queue.resource_hash = hash_bytes(reinterpret_cast<const unsigned char*>(resource.data()),
+                                     static_cast<int>(resource.size())) ^
+                          RelationGetRelid(heap) ^ MyDatabaseId;
+    queue.presented = presented;
+    ItemPointerSetInvalid(&queue.position);
+    return queue;
+}
+
+void leave_queue(row_queue& queue)
+{
+    leave_line(queue, queue.line_mode);
+    if (!queue.announced)
+        return;
+    LOCKTAG tag = announcement_tag(queue);
+    LockRelease(&tag, ShareLock, false);
+    queue.announced = false;
+}
+
+queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupleMode mode,
+                          token& bound)
+{
+    bool in_line =
+        ItemPointerEquals(&queue.position, version.tid()) && queue.line_mode == line_mode(mode);
+    if (!in_line) {
+        bound = highest_waiting(queue);
+        if (bound > queue.presented)
+            return queue_result::newer_waits;
+        announce(queue);
+        leave_line(queue, queue.line_mode);
+        queue.line_mode = line_mode(mode);
+        LockTuple(queue.heap, version.tid(), queue.line_mode);
+        queue.position = *version.tid();
+        queue.waited = true;
+        return queue_result::look_again;
+    }
+    TransactionId holder = holder_of(version, mode);
+    if (TransactionIdIsValid(holder)) {
+        queue.waited = true;
+        XactLockTableWait(holder, queue.heap, version.tid(), XLTW_Update);
+    }
+    return queue_result::look_again;
+}
+
+queue_result stand_behind_waiters(row_queue& queue, const row_version& version, token& bound)
+{
+    // Lockers come and go, and their traces stay in xmax: where there is none, nobody can be
+    // waiting for one.
+    if (!TransactionIdIsValid(HeapTupleHeaderGetRawXmax(version.tuple->t_data)) ||
+        ItemPointerEquals(&queue.position, version.tid()))
+        return queue_result::nobody_waits;
+    if (compat::conditional_lock_tuple(queue.heap, version.tid(), ShareLock)) {
+        UnlockTuple(queue.heap, version.tid(), ShareLock);
+        return queue_result::nobody_waits;
+    }
+    return wait_for_row(queue, version, LockTupleShare, bound);
+}
+
+bool is_held(const row_version& version, LockTupleMode mode)
+{
+    return TransactionIdIsValid(holder_of(version, mode));
+}
+
+bool is_locked_by_us(const row_version& version)
+{
+    HeapTupleHeader header = version.tuple->t_data;
+    if ((header->t_infomask & HEAP_XMAX_INVALID) != 0)
+        return false;
+    MultiXactMember* members;
+    int count = members_of(header, &members);
+    for (int i = 0; i < count; i++)
+        if (TransactionIdIsCurrentTransactionId(members[i].xid))
+            return true;
+    return false;
+}
+
+bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers)
+{
+    HeapTupleHeader header = version.tuple->t_data;
+    TransactionId writer = HeapTupleHeaderGetXmin(header);
+    if (!TransactionIdIsCurrentTransactionId(writer) && XidInMVCCSnapshot(writer, snapshot))
+        return true;
+    if (!with_lockers)
+        return false;
+    MultiXactMember* members;
+    int count = members_of(header, &members);
+    for (int i = 0; i < count; i++)
+        if (!TransactionIdIsCurrentTransactionId(members[i].xid) &&
+            XidInMVCCSnapshot(members[i].xid, snapshot))
+            return true;
+    return false;
+}
+
+} // namespace fencelock

@@ -1,0 +1,56 @@
+// Waiting for the transactions that hold a row of fence_resource, and letting others see which
+// token waits.
+//
+// A newer token waits for older ones; nobody waits for a newer one. Whoever waits announces its
+// token, so that an older token that arrives meanwhile is refused: else overlapping transactions of
+// an old token, which share the row, could keep the new one waiting for ever.
+#pragma once
+
+#include "named_row.hpp"
+#include "pg.hpp"
+
+namespace fencelock {
+
+// One check's place among those that wait, from begin_queue to leave_queue. All that it holds is
+// given back with the (sub)transaction as well, so an error needs no clean-up.
+struct row_queue {
+    Relation heap;
+    uint32 resource_hash;
+    token presented;
+    bool announced;
+    bool waited;              // for anybody, at any time
+    ItemPointerData position; // the version in whose line this check stands; invalid: in none
+    LOCKMODE line_mode;       // and how
+};
+
+row_queue begin_queue(Relation heap, std::string_view resource, token presented);
+void leave_queue(row_queue& queue);
+
+enum class queue_result : uint8 {
+    look_again,   // something has changed, or may have
+    newer_waits,  // a newer token waits already: this one's lease is over
+    nobody_waits, // only from stand_behind_waiters
+};
+
+// Takes one step towards locking the version in this mode: stands in line at it, or, where it does
+// already, waits for one of the transactions that hold it to end. bound is set to the newer token
+// where one waits already.
+queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupleMode mode,
+                          token& bound);
+
+// For a check that could share the version at once: whether others stand in line there, which it
+// must not overtake.
+queue_result stand_behind_waiters(row_queue& queue, const row_version& version, token& bound);
+
+// Whether a transaction in progress, not ours, holds the version in a way that conflicts with this
+// mode.
+bool is_held(const row_version& version, LockTupleMode mode);
+
+// Whether this transaction has locked the version, alone or with others.
+bool is_locked_by_us(const row_version& version);
+
+// Whether the snapshot does not see the version's writer (or, if asked, one of its remembered
+// lockers) as finished.
+bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers);
+
+} // namespace fencelock

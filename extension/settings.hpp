@@ -1,0 +1,15 @@
+// The settings of fencelock. One home for their names, defaults and checks.
+#pragma once
+
+#include "pg.hpp"
+
+namespace fencelock {
+
+// Once, when the module is loaded.
+void define_settings();
+
+// The token that the setting fencelock.claims presents for the resource, no_token where it names
+// none.
+token token_in_claims_setting(std::string_view resource);
+
+} // namespace fencelock
