@@ -53,9 +53,11 @@ start_process() { # USER SIGNAL LOG COMMAND...
 # Ends one process that start_process started; returns when it is gone.
 end_process() { # PID
     local pid=$1
-    kill "-${end_signal_of[$pid]:-TERM}" "$pid" 2>/dev/null || true
-    wait_for 30 process_ended "$pid" || kill -KILL "$pid" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
+    { # quiet: bash reports every job that a signal ended
+        kill "-${end_signal_of[$pid]:-TERM}" "$pid" || true
+        wait_for 30 process_ended "$pid" || kill -KILL "$pid" || true
+        wait "$pid" || true
+    } 2>/dev/null
 }
 
 process_ended() { ! kill -0 "$1" 2>/dev/null; }

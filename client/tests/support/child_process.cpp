@@ -17,8 +17,6 @@
 #include <system_error>
 #include <unistd.h>
 
-extern char** environ;
-
 namespace fencelock::test_support {
 
 namespace {
@@ -98,7 +96,7 @@ void close_inherited_descriptors()
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGPIPE, SIG_DFL);
     const int input = open("/dev/null", O_RDONLY);
     const int output = open(plan.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (input < 0 || output < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 ||

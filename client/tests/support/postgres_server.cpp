@@ -56,7 +56,7 @@ std::vector<std::string> server_environment()
 std::string first_line_of(const std::string& command)
 {
     std::array<char, 4096> line{};
-    FILE* pipe = popen(command.c_str(), "r");
+    FILE* pipe = popen(command.c_str(), "r"); // NOLINT(cert-env33-c): of this test's own making
     if (pipe == nullptr)
         return {};
     const bool read = std::fgets(line.data(), line.size(), pipe) != nullptr;
@@ -71,10 +71,10 @@ std::string first_line_of(const std::string& command)
 std::filesystem::path newest_installed()
 {
     std::filesystem::path newest;
-    int highest = 0;
+    long highest = 0;
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator{"/usr/lib/postgresql", none}) {
-        const int version = std::atoi(entry.path().filename().c_str());
+        const auto version = std::strtol(entry.path().filename().c_str(), nullptr, 10);
         if (version > highest && std::filesystem::exists(entry.path() / "bin" / "initdb")) {
             highest = version;
             newest = entry.path() / "bin";
@@ -93,7 +93,7 @@ std::filesystem::path postgres_server::bin_directory()
             return newest;
         chosen = "pg_config";
     }
-    const std::filesystem::path found =
+    std::filesystem::path found =
         first_line_of("'" + std::string{chosen} + "' --bindir 2>/dev/null");
     if (found.empty() || !std::filesystem::exists(found / "initdb"))
         throw std::runtime_error{"no PostgreSQL server found by " + std::string{chosen} +
@@ -261,7 +261,7 @@ std::string postgres_server::tcp_conninfo(const std::string& database) const
            "'";
 }
 
-void postgres_server::create_database(const std::string& name)
+void postgres_server::create_database(const std::string& name) const
 {
     std::string quoted;
     for (const char c : name)

@@ -40,7 +40,7 @@ class postgres_server {
     [[nodiscard]] std::string conninfo(const std::string& database = "postgres") const;
     [[nodiscard]] std::string tcp_conninfo(const std::string& database = "postgres") const;
 
-    void create_database(const std::string& name);
+    void create_database(const std::string& name) const;
     // Runs SQL through a connection of its own, independent of the code under test. The first
     // column of the first row; nullopt for NULL or no row. Throws with the server's message.
     std::optional<std::string> query(const std::string& sql,

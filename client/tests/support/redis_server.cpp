@@ -127,7 +127,7 @@ void redis_server::launch()
 }
 
 // On the unix socket, which nobody else has: on the port another process might answer.
-bool redis_server::answers()
+bool redis_server::answers() const
 {
     try {
         return command({"PING"}) == "PONG";

@@ -45,7 +45,7 @@ class redis_server {
 
   private:
     void launch();
-    [[nodiscard]] bool answers();
+    [[nodiscard]] bool answers() const;
     [[nodiscard]] std::filesystem::path log_file() const;
 
     redis_options options_;

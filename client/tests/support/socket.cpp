@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <random>
@@ -108,7 +107,7 @@ descriptor connect_to(const std::filesystem::path& unix_socket)
     address.sun_family = AF_UNIX;
     if (unix_socket.native().size() >= sizeof address.sun_path)
         throw std::invalid_argument{"path too long for a unix socket: " + unix_socket.string()};
-    std::strcpy(address.sun_path, unix_socket.c_str());
+    unix_socket.native().copy(address.sun_path, sizeof address.sun_path - 1);
     if (connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
         return {};
     return made;

@@ -60,7 +60,7 @@ TEST(child_process_test, ends_where_the_test_dies_without_a_destructor)
         child_process sleeper{{.argv = {find_program("sleep")->string(), "1000"}}};
         const pid_t pid = sleeper.pid();
         (void)!write(ends[1], &pid, sizeof pid);
-        raise(SIGKILL);
+        (void)raise(SIGKILL);
     }
     pid_t pid = 0;
     ASSERT_EQ(read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
