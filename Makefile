@@ -25,3 +25,22 @@ override with_llvm = no
 include $(PGXS)
 
 $(OBJS): $(wildcard extension/*.hpp) Makefile
+
+# The client: library, headers, CMake package and pkg-config file.
+PREFIX ?= /usr/local
+CLIENT_BUILD ?= build/client
+CLIENT_FLAGS ?=
+
+.PHONY: client install-client check-client
+client:
+	cmake -S client -B $(CLIENT_BUILD) -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DCMAKE_INSTALL_PREFIX='$(PREFIX)' $(CLIENT_FLAGS)
+	cmake --build $(CLIENT_BUILD)
+
+install-client: client
+	DESTDIR='$(DESTDIR)' cmake --install $(CLIENT_BUILD)
+
+# Needs the extension installed in the PostgreSQL that PG_CONFIG names, and a redis-server.
+check-client:
+	$(MAKE) client CLIENT_FLAGS='$(CLIENT_FLAGS) -DFENCELOCK_BUILD_TESTS=ON'
+	cd $(CLIENT_BUILD) && PG_CONFIG='$(PG_CONFIG)' ctest --output-on-failure
