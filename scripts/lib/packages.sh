@@ -78,17 +78,20 @@ missing_of() { # REQUIREMENT...
 }
 
 install_packages() { # NAME...
-    echo "installing: $*"
     mkdir -p /run/lock
     exec {packages_lock}>/run/lock/fencelock-packages.lock
     flock "$packages_lock"
     package_exists postgresql || update_package_lists
     local names
     mapfile -t names < <(resolved_packages "$@")
+    echo "installing: ${names[*]}"
     no_service_starts
     if ! apt_install "${names[@]}"; then
         update_package_lists
-        apt_install "${names[@]}" || die "apt-get could not install: ${names[*]}"
+        apt_install "${names[@]}" || {
+            tail -n 40 "$session_dir/apt.log" >&2
+            die "apt-get could not install: ${names[*]}"
+        }
     fi
     services_may_start
     exec {packages_lock}>&-
@@ -122,7 +125,7 @@ update_package_lists() { apt-get -qq -o DPkg::Lock::Timeout=600 update </dev/nul
 
 apt_install() {
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends \
-        -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install "$@" </dev/null >/dev/null
+        -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install "$@" </dev/null >>"$session_dir/apt.log" 2>&1
 }
 
 # Debian's packages start their services; a policy that forbids it stands while this installs.
