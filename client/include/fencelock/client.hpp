@@ -1,0 +1,91 @@
+// Acquires locks.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <fencelock/export.hpp>
+#include <fencelock/issuer.hpp>
+#include <fencelock/lock.hpp>
+#include <fencelock/redis_locks.hpp>
+
+namespace fencelock {
+
+namespace detail {
+class core;
+}
+
+struct client_options {
+    /// Where Redis cannot be reached, take leases from PostgreSQL until it can. Tokens go on
+    /// growing both ways; while only some clients have lost Redis, two may hold a lease, and the
+    /// fence decides.
+    bool fall_back = true;
+
+    /// The longest that one attempt, renewal or release waits for answers.
+    std::chrono::milliseconds attempt_timeout{2000};
+
+    /// For how many resources it is remembered that a token was refused. Forgetting one costs
+    /// another refusal, no more.
+    std::size_t remembered_refusals = 10'000;
+};
+
+struct acquire_options {
+    /// 1 ms to 1 year. The lease ends by itself so long after the last renewal.
+    std::chrono::milliseconds ttl{std::chrono::seconds{30}};
+
+    /// 0 to 1 year. How long to wait while others hold the lock, or no issuer can be reached; 0
+    /// tries once.
+    std::chrono::milliseconds wait{0};
+
+    /// Renew at a third of the TTL, until the handle is released or destroyed.
+    bool renew = true;
+
+    /// Present the token in PostgreSQL before returning, which fences every earlier holder from
+    /// then on. A token that is refused there is replaced unseen, within the wait.
+    bool confirm = false;
+
+    /// Called once, when the lease is found lost, with what lock_lost would say. By the renewing
+    /// thread or by the thread that found out: it should be short, must not destroy the handle, and
+    /// its exceptions are dropped.
+    std::function<void(lock_lost const&)> on_lost{};
+};
+
+/// Thread-safe. Handles may outlive it. A client belongs to the process that made it: a forked
+/// child has to make its own.
+class FENCELOCK_EXPORT client {
+  public:
+    /// Locks in Redis, with tokens that the database at `conninfo` reserves. The database has the
+    /// extension fencelock. Connects when first used. Throws invalid_argument.
+    client(redis_locks& redis, std::string const& conninfo, client_options const& options = {});
+
+    /// Leases in PostgreSQL alone.
+    explicit client(std::string const& conninfo, client_options const& options = {});
+
+    /// An issuer of the user's; the database checks its tokens.
+    client(std::shared_ptr<issuer> issuer, std::string const& conninfo,
+           client_options const& options = {});
+
+    ~client();
+    client(client const&) = delete;
+    client& operator=(client const&) = delete;
+
+    /// Nothing where others held the lock until the wait was over. `resource` is 1 to 1024 bytes of
+    /// UTF-8 without NUL. Returns or throws by the later of options.wait and the attempt timeout,
+    /// give or take the time to connect to PostgreSQL. Throws invalid_argument (nothing was sent),
+    /// issuer_unavailable (nothing was taken), outcome_unknown, configuration_error; with `confirm`
+    /// also what lock::confirm() throws.
+    std::optional<lock> try_acquire(std::string const& resource,
+                                    acquire_options const& options = {});
+
+    /// The same, but throws lock_timeout instead of returning nothing.
+    lock acquire(std::string const& resource, acquire_options const& options = {});
+
+  private:
+    std::shared_ptr<detail::core> core_;
+};
+
+} // namespace fencelock

@@ -1,0 +1,68 @@
+// The only place that knows how libpqxx 6.4.5, 7 and 8 differ.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <pqxx/pqxx>
+
+namespace fencelock::detail {
+
+// exec(query, params) came in 7.10; exec_params() is deprecated from there on.
+#if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
+
+template <typename... Arguments>
+pqxx::result exec(pqxx::transaction_base& tx, std::string const& sql, Arguments&&... arguments)
+{
+    return tx.exec(sql, pqxx::params{std::forward<Arguments>(arguments)...});
+}
+
+#else
+
+template <typename... Arguments>
+pqxx::result exec(pqxx::transaction_base& tx, std::string const& sql, Arguments&&... arguments)
+{
+    return tx.exec_params(sql, std::forward<Arguments>(arguments)...);
+}
+
+#endif
+
+/// From here on a broken connection is an error. Version 6 would connect again without a word, and
+/// leave behind what had been learnt about the old one.
+inline void forbid_reconnect([[maybe_unused]] pqxx::connection& connection)
+{
+#if PQXX_VERSION_MAJOR < 7
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    connection.inhibit_reactivation(true);
+#pragma GCC diagnostic pop
+#endif
+}
+
+/// The SQLSTATE of anything that libpqxx throws; empty where it is no server's error. 6.4.5
+/// and 7.10 lose the code of insufficient_privilege, and 6.4.5 has none for rolled back
+/// transactions.
+inline std::string sqlstate_of(std::exception const& e)
+{
+    if (auto const* sql = dynamic_cast<pqxx::sql_error const*>(&e)) {
+        std::string code{sql->sqlstate()};
+        if (!code.empty())
+            return code;
+        if (dynamic_cast<pqxx::insufficient_privilege const*>(&e))
+            return "42501";
+    }
+    if (dynamic_cast<pqxx::serialization_failure const*>(&e))
+        return "40001";
+    if (dynamic_cast<pqxx::deadlock_detected const*>(&e))
+        return "40P01";
+    if (dynamic_cast<pqxx::statement_completion_unknown const*>(&e))
+        return "40003";
+    if (dynamic_cast<pqxx::transaction_rollback const*>(&e))
+        return "40000";
+    if (dynamic_cast<pqxx::too_many_connections const*>(&e))
+        return "53300";
+    return {};
+}
+
+} // namespace fencelock::detail

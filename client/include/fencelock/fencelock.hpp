@@ -1,0 +1,11 @@
+// Everything.
+#pragma once
+
+#include <fencelock/client.hpp>
+#include <fencelock/errors.hpp>
+#include <fencelock/issuer.hpp>
+#include <fencelock/lock.hpp>
+#include <fencelock/redis_locks.hpp>
+#include <fencelock/stamp.hpp>
+#include <fencelock/transaction.hpp>
+#include <fencelock/version.hpp>

@@ -1,0 +1,74 @@
+// Whoever grants leases with fencing tokens.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fencelock/export.hpp>
+
+namespace fencelock {
+
+struct lease_request {
+    std::string resource;
+    std::string owner; ///< one value for an acquire and all its retries
+    std::chrono::milliseconds ttl{};
+    std::int64_t above = 0; ///< the token must be higher than this
+    std::chrono::steady_clock::time_point deadline{};
+};
+
+struct grant {
+    std::int64_t token = 0;
+
+    /// The last token that may come from the same source as this one: after a refusal that names no
+    /// mark, tokens up to here would be refused as well. The token itself where there are no
+    /// blocks.
+    std::int64_t block_end = 0;
+
+    /// A moment before the request that was granted was sent: the lease counts from here.
+    std::chrono::steady_clock::time_point counted_from{};
+};
+
+/// A granted lease, as the issuer knows it.
+struct held_lease {
+    std::string resource;
+    std::string owner;
+    std::int64_t token = 0;
+};
+
+/// The interface between the client and what grants leases. May be implemented by users; called
+/// from several threads at once. What an implementation must keep:
+/// - the same owner asking again gets the same lease and token, as long as it holds it and the
+/// token
+///   is above `above`;
+/// - tokens of a resource never repeat and never fall;
+/// - renew and release touch only a lease of exactly this owner and token, and renew creates none;
+/// - every call returns, or throws, by about its deadline.
+/// Every function throws issuer_unavailable where nothing happened, outcome_unknown where something
+/// may have happened, configuration_error where trying again is pointless.
+class FENCELOCK_EXPORT issuer {
+  public:
+    issuer() = default;
+    virtual ~issuer();
+    issuer(issuer const&) = delete;
+    issuer& operator=(issuer const&) = delete;
+
+    /// For people and logs: `redis`, `database`, ...
+    virtual std::string_view name() const noexcept = 0;
+
+    /// Nothing where another owner has the lease.
+    virtual std::optional<grant> try_acquire(lease_request const& request) = 0;
+
+    /// The moment from which the new TTL counts; nothing where the lease is not held any more.
+    virtual std::optional<std::chrono::steady_clock::time_point>
+    renew(held_lease const& lease, std::chrono::milliseconds ttl,
+          std::chrono::steady_clock::time_point deadline) = 0;
+
+    /// True where the lease was held and has been ended by this.
+    virtual bool release(held_lease const& lease,
+                         std::chrono::steady_clock::time_point deadline) = 0;
+};
+
+} // namespace fencelock

@@ -1,0 +1,131 @@
+// The handle of a held lock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <pqxx/pqxx>
+
+#include <fencelock/errors.hpp>
+#include <fencelock/export.hpp>
+#include <fencelock/stamp.hpp>
+#include <fencelock/transaction.hpp>
+
+namespace fencelock {
+
+namespace detail {
+class lease;
+}
+
+enum class release_outcome {
+    released, ///< the lease was ours and has been ended by this
+    not_held, ///< it was not ours any more: it had run out, or was ended by something else
+              ///< (an earlier release included whose answer was lost), or this is a forked child
+    unknown,  ///< no answer came: release() may be called again, else the TTL ends the lease
+};
+
+/// Holds a lease, renews it in the background, and releases it at the end of its life. Any thread
+/// may use it, several at once too, except for moving and destroying. In a forked child it does
+/// nothing.
+///
+/// That the lease is held is a good guess, never a certainty: what is written is protected by the
+/// token, through transaction() or claim().
+class FENCELOCK_EXPORT lock {
+  public:
+    lock(lock&& other) noexcept;
+    lock& operator=(lock&& other) noexcept; ///< releases what this held before
+
+    /// Releases. Never throws; an answer that does not come is waited for until the attempt
+    /// timeout.
+    ~lock();
+
+    std::string const& resource() const;
+
+    /// The fencing token: higher than that of every earlier holder.
+    std::int64_t token() const;
+
+    /// The id of this grant, unique to it.
+    std::string const& owner() const;
+
+    /// Who granted it: `redis`, `database`, or the name of an issuer of the user's.
+    std::string_view issuer_name() const;
+
+    /// Until when the lease can be relied on, unless it is renewed: counted from before the request
+    /// was sent, less 1 % of the TTL and 2 ms.
+    std::chrono::steady_clock::time_point valid_until() const;
+
+    /// False once the lease is known to be over.
+    bool held() const noexcept;
+
+    /// Stop is requested when the lease is lost (not by release()).
+    std::stop_token stop_token() const;
+
+    /// Extends the lease by its TTL from now. False where it is over, which is final. Throws
+    /// issuer_unavailable or outcome_unknown where there is no answer: the lease goes on as it was.
+    bool renew();
+
+    /// Ends the lease. Renewal ends with the beginning of this. Throws nothing; see
+    /// release_outcome.
+    release_outcome release() noexcept;
+
+    /// Presents the token in a transaction of its own, which fences all earlier holders from then
+    /// on. Needed before a claim() in a REPEATABLE READ or SERIALIZABLE transaction of the caller's
+    /// own; transaction() does it by itself. Waits up to `limit` for an earlier holder's
+    /// transaction. Throws stale_token, token_conflict, token_not_issued (each ends the handle),
+    /// lock_lost, issuer_unavailable, outcome_unknown, configuration_error.
+    void confirm(std::chrono::milliseconds limit = std::chrono::seconds{30});
+
+    /// Presents the token in a transaction of the caller's: do it before the first read. Throws
+    /// lock_lost, stale_token, token_conflict, token_not_issued (the last three end the handle),
+    /// and what libpqxx throws. The caller commits, and has to deal with pqxx::in_doubt_error.
+    void claim(pqxx::transaction_base& tx);
+
+    /// Runs `work` in a transaction that has presented the token first, then commits. The result of
+    /// `work` is passed through. Uses a connection of the client's.
+    ///
+    /// Throws lock_lost before anything is run; stale_token, token_conflict, token_not_issued where
+    /// the token is refused (the handle has ended, nothing was written); token_required where
+    /// `work` writes to a guarded resource without a lock of it; issuer_unavailable where the
+    /// database cannot be reached; outcome_unknown where the connection broke during the commit.
+    /// What `work` throws, and what libpqxx throws for its statements, comes out unchanged; nothing
+    /// was written then. An error that `work` swallowed comes out as that of the aborted
+    /// transaction.
+    template <typename Work>
+    std::invoke_result_t<Work, pqxx::work&> transaction(Work&& work,
+                                                        transaction_options const& options = {})
+    {
+        detail::fenced_transaction tx{*this, options};
+        return tx.run(std::forward<Work>(work));
+    }
+
+    /// The same through a connection of the caller's, which is in no transaction.
+    template <typename Work>
+    std::invoke_result_t<Work, pqxx::work&> transaction(pqxx::connection& connection, Work&& work,
+                                                        transaction_options const& options = {})
+    {
+        detail::fenced_transaction tx{*this, connection, options};
+        return tx.run(std::forward<Work>(work));
+    }
+
+    /// For writes that name the token column themselves, on tables with or without a guard.
+    fencelock::stamp stamp(std::string column = "fence_token") const;
+
+  private:
+    friend class client;
+    friend class detail::fenced_transaction;
+
+    explicit lock(std::shared_ptr<detail::lease> lease) noexcept;
+    detail::lease& lease() const;  // throws where this was moved from
+    detail::lease& usable() const; // and in a forked child
+
+    std::shared_ptr<detail::lease> lease_;
+};
+
+} // namespace fencelock

@@ -1,0 +1,218 @@
+#include <fencelock/client.hpp>
+
+#include <new>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fencelock/errors.hpp>
+
+#include "core.hpp"
+#include "database_issuer.hpp"
+#include "lease.hpp"
+#include "limits.hpp"
+#include "owner_id.hpp"
+#include "redis_issuer.hpp"
+
+namespace fencelock {
+
+namespace {
+
+using detail::milliseconds;
+using detail::steady;
+
+// Between two attempts while others hold the lock.
+milliseconds poll_pause()
+{
+    thread_local std::minstd_rand random{std::random_device{}()};
+    return milliseconds{std::uniform_int_distribution<>{100, 200}(random)};
+}
+
+// One acquire of one resource.
+class acquisition {
+  public:
+    acquisition(std::shared_ptr<detail::core> shared, std::string const& resource,
+                acquire_options const& options)
+        : core_{std::move(shared)}, resource_{resource}, options_{options},
+          owner_{detail::new_owner_id()}
+    {
+        auto const now = steady::now();
+        wait_end_ = now + options.wait;
+        end_ = now + std::max(options.wait, core_->options.attempt_timeout);
+    }
+
+    // The lease, or nothing where others held it to the end.
+    std::shared_ptr<detail::lease> run()
+    {
+        for (;;) {
+            trouble_ = nullptr;
+            try {
+                if (auto lease = attempt())
+                    return lease;
+            } catch (issuer_unavailable const&) {
+                trouble_ = std::current_exception();
+            } catch (outcome_unknown const&) {
+                trouble_ = std::current_exception();
+            }
+            auto const left = detail::until(wait_end_);
+            if (left <= left.zero())
+                break;
+            std::this_thread::sleep_for(std::min(poll_pause(), left));
+        }
+        if (trouble_)
+            std::rethrow_exception(trouble_);
+        return nullptr;
+    }
+
+  private:
+    std::shared_ptr<detail::lease> attempt()
+    {
+        for (;;) {
+            auto lease = ask_issuers();
+            if (!lease || !options_.confirm || confirmed(*lease))
+                return lease;
+        }
+    }
+
+    // The next issuer is asked only where one cannot be reached, never where it says that others
+    // hold the lock.
+    std::shared_ptr<detail::lease> ask_issuers()
+    {
+        std::string troubles;
+        for (auto const& issuer : core_->issuers) {
+            try {
+                return ask(issuer);
+            } catch (issuer_unavailable const& e) {
+                if (&issuer == &core_->issuers.back() && troubles.empty())
+                    throw;
+                troubles += (troubles.empty() ? "" : "; ") + std::string{e.what()};
+            } catch (outcome_unknown const& e) {
+                if (&issuer == &core_->issuers.back())
+                    throw;
+                troubles += (troubles.empty() ? "" : "; ") + std::string{e.what()};
+            }
+        }
+        throw issuer_unavailable{troubles, resource_};
+    }
+
+    std::shared_ptr<detail::lease> ask(std::shared_ptr<issuer> const& issuer)
+    {
+        auto const deadline = std::min(end_, steady::now() + core_->options.attempt_timeout);
+        auto const granted = issuer->try_acquire(
+            {resource_, owner_, options_.ttl, core_->refusals.above(resource_), deadline});
+        if (!granted)
+            return nullptr;
+        core_->refusals.granted(resource_, granted->token);
+        auto lease = std::make_shared<detail::lease>(
+            core_, issuer, held_lease{resource_, owner_, granted->token}, *granted, options_);
+        if (steady::now() >= lease->valid_until()) {
+            lease->release();
+            throw issuer_unavailable{
+                "the lock of \"" + resource_ + "\" was granted, but its TTL of " +
+                    std::to_string(options_.ttl.count()) + " ms was over before the answer came",
+                resource_, granted->token};
+        }
+        core_->renewer.add(lease, lease->first_visit());
+        return lease;
+    }
+
+    // False where the token was refused and there is time for another.
+    bool confirmed(detail::lease& lease)
+    {
+        try {
+            lease.confirm(end_);
+            return true;
+        } catch (stale_token const&) {
+            give_up_or_go_on();
+        } catch (token_conflict const&) {
+            give_up_or_go_on();
+        } catch (token_not_issued const&) {
+            give_up_or_go_on();
+        } catch (...) {
+            lease.release();
+            throw;
+        }
+        owner_ = detail::new_owner_id();
+        return false;
+    }
+
+    void give_up_or_go_on() const
+    {
+        if (steady::now() >= end_)
+            throw;
+    }
+
+    std::shared_ptr<detail::core> const core_;
+    std::string const& resource_;
+    acquire_options const& options_;
+    std::string owner_;
+    steady::time_point wait_end_;
+    steady::time_point end_;
+    std::exception_ptr trouble_;
+};
+
+std::shared_ptr<detail::core> make_core(std::vector<std::shared_ptr<issuer>> issuers,
+                                        std::shared_ptr<detail::database> db,
+                                        client_options const& options)
+{
+    detail::check_timeout(options.attempt_timeout, "attempt_timeout");
+    return std::make_shared<detail::core>(std::move(issuers), std::move(db), options);
+}
+
+} // namespace
+
+client::client(redis_locks& redis, std::string const& conninfo, client_options const& options)
+{
+    auto const db = std::make_shared<detail::database>(conninfo);
+    std::vector<std::shared_ptr<issuer>> issuers{
+        std::make_shared<detail::redis_issuer>(redis.pool_, db)};
+    if (options.fall_back)
+        issuers.push_back(std::make_shared<detail::database_issuer>(db));
+    core_ = make_core(std::move(issuers), db, options);
+}
+
+client::client(std::string const& conninfo, client_options const& options)
+{
+    auto const db = std::make_shared<detail::database>(conninfo);
+    core_ = make_core({std::make_shared<detail::database_issuer>(db)}, db, options);
+}
+
+client::client(std::shared_ptr<issuer> issuer, std::string const& conninfo,
+               client_options const& options)
+{
+    if (!issuer)
+        throw invalid_argument{"the issuer is null"};
+    core_ = make_core({std::move(issuer)}, std::make_shared<detail::database>(conninfo), options);
+}
+
+client::~client()
+{
+    if (!core_->belongs_to_this_process())
+        new (std::nothrow) std::shared_ptr<detail::core>{std::move(core_)};
+}
+
+std::optional<lock> client::try_acquire(std::string const& resource, acquire_options const& options)
+{
+    if (!core_->belongs_to_this_process())
+        throw invalid_argument{"this client is the parent's: a forked child has to make its own",
+                               resource};
+    detail::check_resource(resource);
+    detail::check_ttl(options.ttl, resource);
+    detail::check_wait(options.wait, resource);
+    auto lease = acquisition{core_, resource, options}.run();
+    if (!lease)
+        return std::nullopt;
+    return lock{std::move(lease)};
+}
+
+lock client::acquire(std::string const& resource, acquire_options const& options)
+{
+    if (auto taken = try_acquire(resource, options))
+        return std::move(*taken);
+    throw lock_timeout{"the lock of \"" + resource + "\" was held by others for " +
+                           std::to_string(options.wait.count()) + " ms",
+                       resource};
+}
+
+} // namespace fencelock

@@ -1,0 +1,14 @@
+#include "core.hpp"
+
+#include <utility>
+
+namespace fencelock::detail {
+
+core::core(std::vector<std::shared_ptr<issuer>> issuers_in_order, std::shared_ptr<database> db_,
+           client_options const& options_)
+    : issuers{std::move(issuers_in_order)}, db{std::move(db_)}, options{options_},
+      refusals{options_.remembered_refusals}, pid_{::getpid()}
+{
+}
+
+} // namespace fencelock::detail

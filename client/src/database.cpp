@@ -1,0 +1,231 @@
+#include "database.hpp"
+
+#include <fcntl.h>
+
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include <fencelock/errors.hpp>
+
+#include "conninfo.hpp"
+#include "refusal.hpp"
+
+namespace fencelock::detail {
+
+namespace {
+
+constexpr std::size_t most_idle = 4;
+constexpr milliseconds pause_before_repeat{20};
+
+// How long after the server's own limit a silent connection is given up.
+constexpr milliseconds grace{250};
+
+std::string first_line(std::string_view text)
+{
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
+        text.remove_suffix(1);
+    return std::string{text.substr(0, text.find('\n'))};
+}
+
+// A pointer that may be null, or a view, as the version of libpqxx has it.
+template <typename Text> std::string text_or_empty(Text text)
+{
+    if constexpr (std::is_pointer_v<Text>)
+        return text ? text : "";
+    else
+        return std::string{text};
+}
+
+// Throws what a server's error means for a call, or returns where it is worth repeating.
+void judge(std::exception const& e, std::string const& resource)
+{
+    if (auto refused = refusal_of(e)) {
+        if (!resource.empty())
+            refused->resource = resource;
+        throw_refusal(*refused);
+    }
+    auto const why = "PostgreSQL: " + first_line(e.what());
+    switch (fault_of(sqlstate_of(e))) {
+    case database_fault::again:
+        return;
+    case database_fault::unavailable:
+        throw issuer_unavailable{why, resource};
+    case database_fault::bad_argument:
+        throw invalid_argument{why, resource};
+    case database_fault::configuration:
+        break;
+    }
+    throw configuration_error{why, resource};
+}
+
+bool is_lost_connection(std::exception const& e)
+{
+    return dynamic_cast<pqxx::broken_connection const*>(&e) ||
+           dynamic_cast<pqxx::in_doubt_error const*>(&e);
+}
+
+} // namespace
+
+std::string schema_of_extension(pqxx::transaction_base& tx)
+{
+    auto const found = tx.exec("SELECT pg_catalog.quote_ident(n.nspname)"
+                               "  FROM pg_catalog.pg_extension e"
+                               "  JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace"
+                               " WHERE e.extname = 'fencelock'");
+    if (found.empty())
+        throw configuration_error{"the database has no extension fencelock: run CREATE EXTENSION "
+                                  "fencelock in it, as a superuser"};
+    return found[0][0].as<std::string>();
+}
+
+database::database(std::string const& conninfo) : conninfo_{with_defaults(conninfo)} {}
+
+database::~database() = default;
+
+std::unique_ptr<database_session> database::take()
+{
+    if (auto session = take_idle())
+        return session;
+    return connect();
+}
+
+std::unique_ptr<database_session> database::take_new()
+{
+    {
+        std::lock_guard const guard{mutex_};
+        idle_.clear();
+    }
+    return connect();
+}
+
+void database::give_back(std::unique_ptr<database_session> session) noexcept
+{
+    if (!session || !session->connection->is_open())
+        return;
+    std::lock_guard const guard{mutex_};
+    if (idle_.size() < most_idle)
+        idle_.push_back(std::move(session));
+}
+
+std::vector<std::string>
+database::call(std::function<std::string(database_session&)> const& write_sql,
+               std::string const& resource, steady::time_point deadline)
+{
+    bool unresolved = false;
+    std::string why = "no answer in time";
+    for (auto session = take_idle();; session.reset()) {
+        if (steady::now() >= deadline)
+            break;
+        try {
+            if (!session)
+                session = take_new();
+        } catch (issuer_unavailable const& e) {
+            if (!unresolved)
+                throw;
+            why = e.what();
+            std::this_thread::sleep_for(pause_before_repeat);
+            continue;
+        }
+        try {
+            auto row = run(*session, write_sql(*session), deadline);
+            give_back(std::move(session));
+            return row;
+        } catch (std::exception const& e) {
+            if (is_lost_connection(e)) {
+                unresolved = true;
+                why = first_line(e.what());
+                continue;
+            }
+            give_back(std::move(session)); // libpqxx has rolled back
+            judge(e, resource);
+        }
+        std::this_thread::sleep_for(pause_before_repeat);
+    }
+    if (unresolved)
+        throw outcome_unknown{"PostgreSQL: " + why, resource};
+    throw issuer_unavailable{"PostgreSQL: " + why, resource};
+}
+
+std::string database::history()
+{
+    {
+        std::lock_guard const guard{mutex_};
+        if (!history_.empty())
+            return history_;
+    }
+    give_back(take_new());
+    std::lock_guard const guard{mutex_};
+    return history_;
+}
+
+void database::note_history(std::string id)
+{
+    std::lock_guard const guard{mutex_};
+    history_ = std::move(id);
+}
+
+std::string database::schema_for(pqxx::transaction_base& tx)
+{
+    auto& connection = tx.conn();
+    std::tuple key{text_or_empty(connection.hostname()), text_or_empty(connection.port()),
+                   text_or_empty(connection.dbname())};
+    {
+        std::lock_guard const guard{mutex_};
+        if (auto const known = foreign_schemas_.find(key); known != foreign_schemas_.end())
+            return known->second;
+    }
+    auto schema = schema_of_extension(tx);
+    std::lock_guard const guard{mutex_};
+    return foreign_schemas_.insert_or_assign(std::move(key), std::move(schema)).first->second;
+}
+
+std::unique_ptr<database_session> database::take_idle()
+{
+    std::lock_guard const guard{mutex_};
+    if (idle_.empty())
+        return nullptr;
+    auto session = std::move(idle_.back());
+    idle_.pop_back();
+    return session;
+}
+
+std::unique_ptr<database_session> database::connect()
+try {
+    auto session = std::make_unique<database_session>();
+    session->connection = std::make_unique<pqxx::connection>(conninfo_);
+    forbid_reconnect(*session->connection);
+    session->socket = unique_fd{::fcntl(session->connection->sock(), F_DUPFD_CLOEXEC, 0)};
+    pqxx::nontransaction tx{*session->connection};
+    session->schema = schema_of_extension(tx);
+    auto const history = tx.exec("SELECT " + session->schema + ".fence_history()");
+    note_history(history[0][0].as<std::string>());
+    return session;
+} catch (error const&) {
+    throw;
+} catch (std::exception const& e) {
+    if (!is_lost_connection(e))
+        judge(e, {});
+    throw issuer_unavailable{"PostgreSQL: " + first_line(e.what())};
+}
+
+// The server ends the statement at the deadline by itself, so that one that waits for a lock does
+// not grant a lease to a caller that has gone. The isolation level is named because a database or
+// role may have another default, in which a wait ends in a conflict.
+std::vector<std::string> database::run(database_session& session, std::string const& sql,
+                                       steady::time_point deadline)
+{
+    auto const left = std::max(milliseconds{1}, until(deadline));
+    deadline_watch::scope const watched{watch_, session.socket.get(), deadline + grace};
+    pqxx::nontransaction tx{*session.connection};
+    auto const result =
+        tx.exec("SET TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+                "SET LOCAL statement_timeout = " +
+                std::to_string(std::min<std::int64_t>(left.count(), 86'400'000)) + ";" + sql);
+    std::vector<std::string> row;
+    for (int i = 0; i < static_cast<int>(result.columns()); ++i)
+        row.push_back(result[0][i].is_null() ? std::string{} : result[0][i].as<std::string>());
+    return row;
+}
+
+} // namespace fencelock::detail

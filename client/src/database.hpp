@@ -1,0 +1,81 @@
+// Connections to the database that has the fencelock extension, and calls of its functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <fencelock/detail/pqxx_compat.hpp>
+
+#include "clock.hpp"
+#include "deadline_watch.hpp"
+#include "unique_fd.hpp"
+
+namespace fencelock::detail {
+
+/// One connection of ours. Broken, it is thrown away and another one made.
+struct database_session {
+    std::unique_ptr<pqxx::connection> connection;
+    unique_fd socket;   ///< a duplicate, for deadline_watch
+    std::string schema; ///< of the extension, quoted
+};
+
+/// The extension's schema in the database that `tx` is in, quoted. Throws configuration_error where
+/// it is not installed.
+std::string schema_of_extension(pqxx::transaction_base& tx);
+
+/// Thread-safe: every call and every transaction has a session to itself.
+class database {
+  public:
+    explicit database(std::string const& conninfo);
+    ~database();
+    database(database const&) = delete;
+    database& operator=(database const&) = delete;
+
+    /// An idle session or a new one. Throws issuer_unavailable or configuration_error.
+    std::unique_ptr<database_session> take();
+
+    /// A new one, after an idle one turned out to be broken: so may be all that were made before.
+    std::unique_ptr<database_session> take_new();
+
+    /// Takes back a session that is in no transaction; throws it away where it is broken.
+    void give_back(std::unique_ptr<database_session> session) noexcept;
+
+    /// Runs one statement in a transaction of its own, committed when this returns, and repeats it
+    /// through lost connections and conflicts until the deadline: it must be harmless to run twice.
+    /// `write_sql` gets a session to quote with, and its schema. The first row is returned as text,
+    /// NULL as "". `resource` is for errors. Throws issuer_unavailable, outcome_unknown,
+    /// invalid_argument, configuration_error, and what throw_refusal throws.
+    std::vector<std::string> call(std::function<std::string(database_session&)> const& write_sql,
+                                  std::string const& resource, steady::time_point deadline);
+
+    /// The history id of the database, as of the newest session.
+    std::string history();
+
+    /// A block was returned with this history id.
+    void note_history(std::string id);
+
+    /// The extension's schema where `tx` is, a connection of the caller's; asked once per database.
+    std::string schema_for(pqxx::transaction_base& tx);
+
+  private:
+    std::unique_ptr<database_session> connect();
+    std::unique_ptr<database_session> take_idle();
+    std::vector<std::string> run(database_session& session, std::string const& sql,
+                                 steady::time_point deadline);
+
+    std::string const conninfo_;
+    deadline_watch watch_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<database_session>> idle_;
+    std::string history_;
+    std::map<std::tuple<std::string, std::string, std::string>, std::string> foreign_schemas_;
+};
+
+} // namespace fencelock::detail

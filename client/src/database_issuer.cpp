@@ -1,0 +1,77 @@
+#include "database_issuer.hpp"
+
+#include <utility>
+
+#include <fencelock/errors.hpp>
+
+#include "numbers.hpp"
+
+namespace fencelock::detail {
+
+namespace {
+
+std::string interval(database_session& session, milliseconds ttl)
+{
+    return session.connection->quote(std::to_string(ttl.count()) + " milliseconds") + "::interval";
+}
+
+std::string lease_arguments(database_session& session, held_lease const& lease)
+{
+    auto& connection = *session.connection;
+    return connection.quote(lease.resource) + "," + connection.quote(lease.owner) + "," +
+           std::to_string(lease.token);
+}
+
+} // namespace
+
+database_issuer::database_issuer(std::shared_ptr<database> db) : database_{std::move(db)} {}
+
+// A token from here is above everything issued before, so `above` needs no word: what it stands for
+// was issued.
+std::optional<grant> database_issuer::try_acquire(lease_request const& request)
+{
+    grant granted;
+    auto const row = database_->call(
+        [&](database_session& session) {
+            granted.counted_from = steady::now();
+            auto& connection = *session.connection;
+            return "SELECT " + session.schema + ".fence_acquire(" +
+                   connection.quote(request.resource) + "," + connection.quote(request.owner) +
+                   "," + interval(session, request.ttl) + ")";
+        },
+        request.resource, request.deadline);
+    if (row.at(0).empty())
+        return std::nullopt;
+    granted.token = to_token(row[0]);
+    granted.block_end = granted.token;
+    return granted;
+}
+
+std::optional<steady::time_point> database_issuer::renew(held_lease const& lease, milliseconds ttl,
+                                                         steady::time_point deadline)
+{
+    steady::time_point counted_from;
+    auto const row = database_->call(
+        [&](database_session& session) {
+            counted_from = steady::now();
+            return "SELECT " + session.schema + ".fence_renew(" + lease_arguments(session, lease) +
+                   "," + interval(session, ttl) + ")";
+        },
+        lease.resource, deadline);
+    if (row.at(0) != "t")
+        return std::nullopt;
+    return counted_from;
+}
+
+bool database_issuer::release(held_lease const& lease, steady::time_point deadline)
+{
+    auto const row = database_->call(
+        [&](database_session& session) {
+            return "SELECT " + session.schema + ".fence_release(" +
+                   lease_arguments(session, lease) + ")";
+        },
+        lease.resource, deadline);
+    return row.at(0) == "t";
+}
+
+} // namespace fencelock::detail

@@ -1,0 +1,7 @@
+#include <fencelock/issuer.hpp>
+
+namespace fencelock {
+
+issuer::~issuer() = default;
+
+} // namespace fencelock

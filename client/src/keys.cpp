@@ -1,0 +1,56 @@
+#include "keys.hpp"
+
+#include <array>
+#include <stdexcept>
+
+#include <openssl/evp.h>
+
+namespace fencelock::detail {
+
+namespace {
+
+constexpr std::size_t longest_encoding = 180;
+constexpr std::string_view plain_bytes =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/@+=,~-";
+
+void append_hex(std::string& to, unsigned char byte, std::string_view digits)
+{
+    to += digits[byte >> 4];
+    to += digits[byte & 15];
+}
+
+std::string sha256_hex(std::string_view bytes)
+{
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+    unsigned int size = 0;
+    if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+        throw std::runtime_error{"libcrypto cannot compute a SHA-256"};
+    std::string hex;
+    for (unsigned int i = 0; i < size; ++i)
+        append_hex(hex, digest[i], "0123456789abcdef");
+    return hex;
+}
+
+} // namespace
+
+redis_keys keys_of(std::string_view resource)
+{
+    auto const stem = "fencelock:v1:{" + encode_resource(resource) + "}:";
+    return {stem + "lock", stem + "state", stem + "wake"};
+}
+
+std::string encode_resource(std::string_view resource)
+{
+    std::string encoded;
+    for (char const c : resource) {
+        if (plain_bytes.find(c) != std::string_view::npos) {
+            encoded += c;
+        } else {
+            encoded += '%';
+            append_hex(encoded, static_cast<unsigned char>(c), "0123456789ABCDEF");
+        }
+    }
+    return encoded.size() <= longest_encoding ? encoded : "%#" + sha256_hex(resource);
+}
+
+} // namespace fencelock::detail

@@ -1,0 +1,23 @@
+// Names in Redis: the only place that knows how a resource becomes keys.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fencelock::detail {
+
+/// The keys of one resource. All share one hash tag, hence one slot of a cluster.
+struct redis_keys {
+    std::string lock;  ///< string `token:owner`, with the lease's TTL
+    std::string state; ///< hash: what Redis keeps of a resource beside its lock
+    std::string wake;  ///< list of at most one element: a release has happened
+};
+
+redis_keys keys_of(std::string_view resource);
+
+/// The resource as it stands between the braces: bytes outside `[A-Za-z0-9._:/@+=,~-]` as `%XX`, so
+/// that no name can close the braces early; `%#` and the SHA-256 in hex where that is longer than
+/// 180 bytes. `%` is otherwise followed by two hex digits, so neither form is another name's.
+std::string encode_resource(std::string_view resource);
+
+} // namespace fencelock::detail

@@ -1,0 +1,202 @@
+#include "lease.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fencelock/errors.hpp>
+
+namespace fencelock::detail {
+
+namespace {
+
+// A renewal that is not answered by then is tried again.
+milliseconds renewal_limit(milliseconds ttl)
+{
+    return std::clamp(ttl / 6, milliseconds{1}, milliseconds{1000});
+}
+
+milliseconds pause_after_failure(milliseconds ttl)
+{
+    return std::clamp(ttl / 20, milliseconds{1}, milliseconds{500});
+}
+
+} // namespace
+
+lease::lease(std::shared_ptr<core> shared, std::shared_ptr<issuer> granted_by, held_lease id,
+             grant const& granted, acquire_options const& options)
+    : core_{std::move(shared)}, issuer_{std::move(granted_by)}, id_{std::move(id)},
+      ttl_{options.ttl}, renewed_{options.renew}, block_end_{granted.block_end},
+      on_lost_{options.on_lost}, valid_until_{granted.counted_from + reliable(options.ttl)}
+{
+}
+
+steady::time_point lease::valid_until() const
+{
+    std::lock_guard const guard{mutex_};
+    return valid_until_;
+}
+
+bool lease::held()
+{
+    {
+        std::lock_guard const guard{mutex_};
+        if (state_ != state::held)
+            return false;
+        if (steady::now() < valid_until_)
+            return true;
+    }
+    lose("its TTL passed without a renewal");
+    return false;
+}
+
+void lease::require_held()
+{
+    if (held())
+        return;
+    std::lock_guard const guard{mutex_};
+    auto const why = state_ == state::lost ? why_lost_ : std::string{"it was released"};
+    throw lock_lost{"the lock of \"" + id_.resource + "\" with token " + std::to_string(id_.token) +
+                        " is over: " + why,
+                    id_.resource, id_.token};
+}
+
+bool lease::renew()
+{
+    return held() && renew_until(attempt_deadline());
+}
+
+release_outcome lease::release() noexcept
+{
+    {
+        std::lock_guard const guard{mutex_};
+        if (state_ == state::lost || state_ == state::ended)
+            return release_outcome::not_held;
+        state_ = state::ending;
+    }
+    try {
+        auto const was_ours = issuer_->release(id_, steady::now() + core_->options.attempt_timeout);
+        std::lock_guard const guard{mutex_};
+        state_ = state::ended;
+        return was_ours ? release_outcome::released : release_outcome::not_held;
+    } catch (...) {
+        return release_outcome::unknown; // still `ending`: release() may be tried again
+    }
+}
+
+void lease::confirm(steady::time_point deadline)
+{
+    require_held();
+    try {
+        core_->db->call(
+            [&](database_session& session) {
+                auto& connection = *session.connection;
+                return "SELECT " + session.schema + ".fence_check(" +
+                       connection.quote(id_.resource) + "," + std::to_string(id_.token) + "," +
+                       connection.quote(id_.owner) + ")";
+            },
+            id_.resource, deadline);
+    } catch (stale_token const& e) {
+        refused(e.mark());
+        throw;
+    } catch (token_conflict const&) {
+        refused(0);
+        throw;
+    } catch (token_not_issued const&) {
+        refused(0);
+        throw;
+    }
+}
+
+void lease::refused(std::int64_t mark) noexcept
+try {
+    core_->refusals.refused(id_.resource, mark != 0 ? mark : block_end_);
+    lose("the database refused its token");
+    issuer_->release(id_, steady::now() + core_->options.attempt_timeout);
+} catch (...) { // the TTL ends it
+}
+
+void lease::rethrow_refusal(std::exception const& e, bool statement_of_caller)
+{
+    auto what = refusal_of(e);
+    if (!what)
+        return;
+    if (!statement_of_caller)
+        what->resource = id_.resource;
+    // A guard may hide the resource from this role: then the token tells whose lease it was.
+    bool const is_mine =
+        what->token == id_.token && (what->resource.empty() || what->resource == id_.resource);
+    if (is_mine && what->ends_lease())
+        refused(what->mark);
+    throw_refusal(*what);
+}
+
+next_visit lease::first_visit() const
+{
+    std::lock_guard const guard{mutex_};
+    auto const due = renewed_ ? std::min(steady::now() + ttl_ / 3, valid_until_) : valid_until_;
+    return {due, valid_until_};
+}
+
+std::optional<next_visit> lease::renew_in_background(steady::time_point cut) noexcept
+try {
+    if (!held())
+        return std::nullopt;
+    if (!renewed_)
+        return next_visit{valid_until(), valid_until()};
+    auto next = steady::now() + ttl_ / 3;
+    try {
+        auto const limit = std::min(cut, steady::now() + renewal_limit(ttl_));
+        if (!renew_until(std::min(limit, valid_until())))
+            return std::nullopt;
+    } catch (std::exception const&) { // no answer, or one that may change: the lease runs on
+        next = steady::now() + pause_after_failure(ttl_);
+    }
+    auto const validity = valid_until();
+    return next_visit{std::min(next, validity), validity};
+} catch (...) { // out of memory: look again soon
+    return next_visit{steady::now() + milliseconds{100}, steady::now() + milliseconds{100}};
+}
+
+// False where the issuer says that the lease is not ours any more. What has begun before a release
+// may end after it: it extends nothing then, for issuers do not renew what they have released.
+bool lease::renew_until(steady::time_point deadline)
+{
+    auto const counted_from = issuer_->renew(id_, ttl_, deadline);
+    if (!counted_from) {
+        lose("it expired, or was ended by somebody else");
+        return false;
+    }
+    std::lock_guard const guard{mutex_};
+    if (state_ == state::held)
+        valid_until_ = std::max(valid_until_, *counted_from + reliable(ttl_));
+    return state_ == state::held;
+}
+
+void lease::lose(std::string const& why)
+{
+    {
+        std::lock_guard const guard{mutex_};
+        if (state_ != state::held)
+            return;
+        state_ = state::lost;
+        why_lost_ = why;
+    }
+    stop_.request_stop();
+    if (!on_lost_)
+        return;
+    try {
+        require_held(); // throws what on_lost is told
+    } catch (lock_lost const& loss) {
+        try {
+            on_lost_(loss);
+        } catch (...) {
+        }
+    }
+}
+
+steady::time_point lease::attempt_deadline() const
+{
+    return std::min(valid_until(), steady::now() + core_->options.attempt_timeout);
+}
+
+} // namespace fencelock::detail

@@ -1,0 +1,76 @@
+// A granted lease and what becomes of it: the state behind a handle.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include <fencelock/lock.hpp>
+
+#include "core.hpp"
+#include "refusal.hpp"
+
+namespace fencelock::detail {
+
+/// held -> lost, or held -> ending -> ended; nothing leads back to held. No renewal starts in any
+/// other state than held.
+class lease {
+  public:
+    lease(std::shared_ptr<core> shared, std::shared_ptr<issuer> granted_by, held_lease id,
+          grant const& granted, acquire_options const& options);
+
+    held_lease const& id() const noexcept { return id_; }
+    fencelock::issuer& granted_by() const noexcept { return *issuer_; }
+    core& shared() const noexcept { return *core_; }
+    std::stop_token stop_token() const noexcept { return stop_.get_token(); }
+    steady::time_point valid_until() const;
+
+    bool held();
+
+    /// Throws lock_lost where the lease is over.
+    void require_held();
+
+    bool renew();
+    release_outcome release() noexcept;
+    void confirm(steady::time_point deadline);
+
+    /// The database refused the token: the lease is lost, and is released. The next acquire of the
+    /// resource gets a higher token.
+    void refused(std::int64_t mark) noexcept;
+
+    /// Throws fencelock's own error where `e` is the server's refusal of a token, and ends the
+    /// lease where that is this lease's; else returns. `e` comes from a statement that presented
+    /// this lease's token, or, with `statement_of_caller`, may have presented others.
+    void rethrow_refusal(std::exception const& e, bool statement_of_caller = false);
+
+    next_visit first_visit() const;
+
+    /// One look by the renewer, done by `cut`. Nothing: it need not come again.
+    std::optional<next_visit> renew_in_background(steady::time_point cut) noexcept;
+
+  private:
+    enum class state { held, lost, ending, ended };
+
+    bool renew_until(steady::time_point deadline);
+    void lose(std::string const& why);
+    steady::time_point attempt_deadline() const;
+
+    std::shared_ptr<core> const core_;
+    std::shared_ptr<issuer> const issuer_;
+    held_lease const id_;
+    milliseconds const ttl_;
+    bool const renewed_; // in the background
+    std::int64_t const block_end_;
+    std::function<void(lock_lost const&)> const on_lost_;
+    std::stop_source stop_;
+
+    mutable std::mutex mutex_;
+    state state_ = state::held;
+    steady::time_point valid_until_;
+    std::string why_lost_;
+};
+
+} // namespace fencelock::detail

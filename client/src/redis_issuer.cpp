@@ -1,0 +1,235 @@
+#include "redis_issuer.hpp"
+
+#include <array>
+#include <thread>
+#include <utility>
+
+#include <fencelock/errors.hpp>
+
+#include "keys.hpp"
+#include "numbers.hpp"
+
+namespace fencelock::detail {
+
+namespace {
+
+// A seed takes two rounds; more are needed only where others seed, flush or fail over in between.
+constexpr int most_rounds = 16;
+constexpr milliseconds pause_before_repeat{20};
+constexpr milliseconds abandon_limit{250};
+
+// Errors that no repetition cures.
+bool is_configuration(std::string_view reply)
+{
+    if (reply.starts_with("ERR max number of clients"))
+        return false;
+    for (std::string_view const start :
+         {"NOPERM", "NOAUTH", "WRONGPASS", "WRONGTYPE", "MOVED", "ASK", "CROSSSLOT", "ERR"})
+        if (reply.starts_with(start))
+            return true;
+    return false;
+}
+
+[[noreturn]] void throw_reply(redis_error const& e, std::string const& place,
+                              std::string const& resource)
+{
+    std::string const reply = e.what();
+    auto const what = place + ": " + reply;
+    if (!is_configuration(reply))
+        throw issuer_unavailable{what, resource};
+    if (reply.find("ACL failure") != std::string::npos ||
+        reply.find("can't run this command") != std::string::npos)
+        throw configuration_error{what + " (the user needs +info|replication and the commands of "
+                                         "the scripts)",
+                                  resource};
+    throw configuration_error{what, resource};
+}
+
+// The words of a script's reply; its last one, the server's time, goes to the link.
+std::vector<std::string> words_of(redis_reply const& reply, redis_link& link)
+{
+    std::vector<std::string> words;
+    for (auto const& element : reply.elements)
+        words.push_back(element.type == redis_reply::kind::integer ? std::to_string(element.integer)
+                                                                   : element.text);
+    if (words.empty())
+        throw link_failure{"a script has an unexpected reply", true};
+    if (reply.elements.back().type == redis_reply::kind::integer)
+        link.note_server_time(reply.elements.back().integer);
+    return words;
+}
+
+std::string milliseconds_text(milliseconds t)
+{
+    return std::to_string(t.count());
+}
+
+} // namespace
+
+redis_issuer::redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db)
+    : pool_{std::move(pool)}, database_{std::move(db)}
+{
+}
+
+std::optional<grant> redis_issuer::try_acquire(lease_request const& request)
+{
+    bool unresolved = false; // some attempt may have taken the lock, or still may
+    try {
+        block offered;
+        for (int round = 0; round < most_rounds; ++round) {
+            auto const [words, sent_at] = ask_acquire(request, offered, unresolved);
+            if (words[0] == "GRANTED")
+                return grant{to_token(words.at(1)), to_token(words.at(2)), sent_at};
+            if (words[0] == "BUSY") {
+                if (unresolved)
+                    abandon(request);
+                return std::nullopt;
+            }
+            if (words[0] == "SEED")
+                offered = reserve(request, words.at(1), words.at(2));
+            else if (steady::now() >= request.deadline) // LATE, and too late for another attempt
+                break;
+        }
+    } catch (error const&) {
+        if (unresolved)
+            abandon(request);
+        throw;
+    }
+    if (unresolved)
+        abandon(request);
+    throw issuer_unavailable{pool_->place() + ": no lock of \"" + request.resource +
+                                 "\" could be taken in time",
+                             request.resource};
+}
+
+std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, milliseconds ttl,
+                                                      steady::time_point deadline)
+{
+    auto const keys = keys_of(lease.resource);
+    for (;;) {
+        bool unresolved = false;
+        auto const [words, sent_at] = ask(
+            [&](attempt const& now) {
+                return run_script(now.link, renew_script, std::array{keys.lock},
+                                  std::array{lease.owner, std::to_string(lease.token),
+                                             milliseconds_text(ttl), not_after(now)},
+                                  now.deadline);
+            },
+            lease.resource, deadline, unresolved);
+        if (words[0] == "RENEWED")
+            return sent_at;
+        if (words[0] == "LOST")
+            return std::nullopt;
+        if (steady::now() >= deadline)
+            throw issuer_unavailable{pool_->place() + ": the renewal of \"" + lease.resource +
+                                         "\" came too late",
+                                     lease.resource, lease.token};
+    }
+}
+
+bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
+{
+    auto const keys = keys_of(lease.resource);
+    bool unresolved = false;
+    auto const [words, sent_at] = ask(
+        [&](attempt const& now) {
+            return run_script(now.link, release_script, std::array{keys.lock, keys.wake},
+                              std::array{lease.owner, std::to_string(lease.token)}, now.deadline);
+        },
+        lease.resource, deadline, unresolved);
+    return words[0] == "RELEASED";
+}
+
+redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, block const& offered,
+                                               bool& unresolved)
+{
+    auto const keys = keys_of(request.resource);
+    auto const history = offered.ticket.empty() ? database_->history() : offered.history;
+    return ask(
+        [&](attempt const& now) {
+            return run_script(now.link, acquire_script, std::array{keys.lock, keys.state},
+                              std::array{request.owner, milliseconds_text(request.ttl),
+                                         not_after(now), std::to_string(request.above), history,
+                                         milliseconds_text(pool_->options().state_idle),
+                                         offered.ticket, offered.before, offered.last},
+                              now.deadline);
+        },
+        request.resource, request.deadline, unresolved);
+}
+
+// Runs a request until it is answered. A first attempt that certainly did not reach the server is
+// an error at once; after one that may have, only an answer or the deadline ends the attempts.
+template <typename Run>
+redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
+                                       steady::time_point deadline, bool& unresolved)
+{
+    std::string why = "no answer in time";
+    while (steady::now() < deadline) {
+        try {
+            auto link = pool_->take(deadline);
+            auto const sent_at = steady::now();
+            attempt const now{*link,
+                              std::min(deadline, sent_at + pool_->options().command_timeout)};
+            auto const reply = run(now);
+            auto words = words_of(reply, *link);
+            pool_->give_back(std::move(link));
+            return {std::move(words), sent_at};
+        } catch (link_failure const& failure) {
+            why = failure.what();
+            unresolved = unresolved || failure.sent();
+            if (!unresolved)
+                break;
+        } catch (redis_error const& e) {
+            if (!unresolved || is_configuration(e.what()))
+                throw_reply(e, pool_->place(), resource);
+            why = e.what();
+        }
+        std::this_thread::sleep_for(std::min(pause_before_repeat, until(deadline)));
+    }
+    auto const what = pool_->place() + ": " + why;
+    if (unresolved)
+        throw outcome_unknown{what, resource};
+    throw issuer_unavailable{what, resource};
+}
+
+redis_issuer::block redis_issuer::reserve(lease_request const& request, std::string const& ticket,
+                                          std::string const& known_end)
+try {
+    auto const size = pool_->options().block_size;
+    auto const above = std::max(request.above, to_token(known_end));
+    auto const row = database_->call(
+        [&](database_session& session) {
+            auto& connection = *session.connection;
+            return "SELECT " + session.schema + ".fence_issue(" +
+                   connection.quote(request.resource) + "," + std::to_string(size) + "," +
+                   std::to_string(above) + "," + connection.quote(ticket) + ")," + session.schema +
+                   ".fence_history()";
+        },
+        request.resource, request.deadline);
+    database_->note_history(row.at(1));
+    auto const first = to_token(row.at(0));
+    return {ticket, std::to_string(first - 1), std::to_string(first + size - 1), row[1]};
+} catch (outcome_unknown const& e) {
+    // A reservation that nobody uses hurts nobody, and the ticket brings the same one again.
+    throw issuer_unavailable{e.what(), request.resource};
+}
+
+// The owner's lock, if some attempt took it after all, is of use to nobody. Attempts that are still
+// on their way end at their not-after time.
+void redis_issuer::abandon(lease_request const& request) noexcept
+try {
+    auto const deadline = steady::now() + abandon_limit;
+    auto const keys = keys_of(request.resource);
+    auto link = pool_->take(deadline);
+    run_script(*link, release_script, std::array{keys.lock, keys.wake},
+               std::array{request.owner, std::string{}}, deadline);
+    pool_->give_back(std::move(link));
+} catch (std::exception const&) { // the TTL ends it
+}
+
+std::string redis_issuer::not_after(attempt const& now) const
+{
+    return std::to_string(now.link.server_time(now.deadline, now.deadline));
+}
+
+} // namespace fencelock::detail

@@ -1,0 +1,74 @@
+#include "redis_pool.hpp"
+
+#include <utility>
+
+#include "limits.hpp"
+
+namespace fencelock {
+
+redis_locks::redis_locks(std::string_view url, redis_options const& options)
+    : pool_{std::make_shared<detail::redis_pool>(detail::parse_redis_url(url), options)}
+{
+}
+
+redis_locks::~redis_locks() = default;
+
+} // namespace fencelock
+
+namespace fencelock::detail {
+
+redis_pool::redis_pool(redis_address address, redis_options const& options)
+    : address_{std::move(address)}, options_{options}
+{
+    check_timeout(options.connect_timeout, "connect_timeout");
+    check_timeout(options.command_timeout, "command_timeout");
+    check_timeout(options.state_idle, "state_idle");
+    check_block_size(options.block_size);
+}
+
+redis_pool::~redis_pool() = default;
+
+std::unique_ptr<redis_link> redis_pool::take(steady::time_point deadline)
+{
+    for (;;) {
+        std::unique_ptr<redis_link> link;
+        {
+            std::lock_guard const guard{mutex_};
+            if (idle_.empty())
+                break;
+            link = std::move(idle_.back());
+            idle_.pop_back();
+        }
+        if (link->fresh())
+            return link;
+    }
+    return std::make_unique<redis_link>(
+        address_, std::min(deadline, steady::now() + options_.connect_timeout));
+}
+
+void redis_pool::give_back(std::unique_ptr<redis_link> link)
+{
+    std::lock_guard const guard{mutex_};
+    if (idle_.size() < options_.idle_connections)
+        idle_.push_back(std::move(link));
+}
+
+redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,
+                       std::span<std::string const> arguments, steady::time_point deadline)
+{
+    std::vector<std::string> command{"EVALSHA", std::string{what.sha1},
+                                     std::to_string(keys.size())};
+    command.insert(command.end(), keys.begin(), keys.end());
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    auto reply = link.command(command, deadline);
+    if (reply.type == redis_reply::kind::error && reply.text.starts_with("NOSCRIPT")) {
+        command[0] = "EVAL";
+        command[1] = what.body;
+        reply = link.command(command, deadline);
+    }
+    if (reply.type == redis_reply::kind::error)
+        throw redis_error{reply.text};
+    return reply;
+}
+
+} // namespace fencelock::detail

@@ -1,0 +1,64 @@
+#include <fencelock/stamp.hpp>
+
+#include <utility>
+
+#include <fencelock/errors.hpp>
+
+namespace fencelock {
+
+namespace {
+
+std::string quoted(std::string_view name)
+{
+    if (name.empty() || name.find('\0') != std::string_view::npos)
+        throw invalid_argument{"the name of the token column is empty or contains a NUL byte"};
+    std::string result{'"'};
+    for (char const c : name) {
+        if (c == '"')
+            result += '"';
+        result += c;
+    }
+    return result + '"';
+}
+
+} // namespace
+
+stamp::stamp(std::string resource, std::int64_t token, std::string_view column)
+    : resource_{std::move(resource)}, token_{token}, column_{quoted(column)}
+{
+}
+
+std::string stamp::assignment() const
+{
+    return column_ + " = " + std::to_string(token_);
+}
+
+std::string stamp::condition() const
+{
+    return "(" + column_ + " IS NULL OR " + column_ + " <= " + std::to_string(token_) + ")";
+}
+
+// A second statement, for its newer snapshot: the first may have waited for a newer holder's
+// commit. It takes all the parameters, and each must have a type even where only the assignments
+// use it.
+std::string stamp::newer_rows(std::string const& table, std::string const& where,
+                              std::size_t arguments) const
+{
+    auto sql = "SELECT max(" + column_ + ") FROM " + table + " WHERE (" + where + ") AND " +
+               column_ + " > " + std::to_string(token_);
+    for (std::size_t i = 1; i <= arguments; ++i)
+        sql += " AND (true OR $" + std::to_string(i) + "::text IS NULL)";
+    return sql;
+}
+
+void stamp::refuse_newer(pqxx::result const& found) const
+{
+    if (found[0][0].is_null())
+        return;
+    auto const newer = found[0][0].as<std::int64_t>();
+    throw stale_token{"fencing token " + std::to_string(token_) + " is stale, below the token " +
+                          std::to_string(newer) + " in a row of resource \"" + resource_ + "\"",
+                      resource_, token_, newer};
+}
+
+} // namespace fencelock
