@@ -94,9 +94,10 @@ step insert_mark(presentation& p, verdict& outcome)
     return insert_row(p.table, {row.values, row.nulls}) ? step::decided : step::look_again;
 }
 
-// Takes the row lock that a raise needs where this transaction has locked the version before: the
-// update alone can't tell our own lock from somebody else's without waiting for the latter.
-bool strengthen_own_lock(presentation& p, const row_version& version)
+// Takes the row lock that a raise needs where the version is locked already, by this transaction or
+// in a mode that does not conflict: the update could not tell such locks from those that it would
+// have to wait for.
+bool lock_for_raise(presentation& p, const row_version& version)
 {
     HeapTupleData tuple;
     tuple.t_self = *version.tid();
@@ -117,11 +118,12 @@ step write_mark(presentation& p, const row_versions& row, bool fresh_over_locker
         return queue_up(p, version, LockTupleNoKeyExclusive, outcome);
 
     require_fresh_snapshot(p, &version, fresh_over_lockers);
-    bool own_lock = is_locked_by_us(version);
-    if (own_lock && !strengthen_own_lock(p, version))
+    bool lock_first = is_locked(version);
+    if (lock_first && !lock_for_raise(p, version))
         return step::look_again;
     new_row values = row_with_mark(p);
-    TM_Result result = update_row(p.table, version.tid(), {values.values, values.nulls}, own_lock);
+    TM_Result result =
+        update_row(p.table, version.tid(), {values.values, values.nulls}, lock_first);
     outcome = accepted(p);
     return result == TM_Ok ? step::decided : step::look_again;
 }

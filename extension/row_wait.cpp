@@ -185,7 +185,7 @@ bool is_held(const row_version& version, LockTupleMode mode)
     return TransactionIdIsValid(holder_of(version, mode));
 }
 
-bool is_locked_by_us(const row_version& version)
+bool is_locked(const row_version& version)
 {
     HeapTupleHeader header = version.tuple->t_data;
     if ((header->t_infomask & HEAP_XMAX_INVALID) != 0)
@@ -193,7 +193,7 @@ bool is_locked_by_us(const row_version& version)
     MultiXactMember* members;
     int count = members_of(header, &members);
     for (int i = 0; i < count; i++)
-        if (TransactionIdIsCurrentTransactionId(members[i].xid))
+        if (TransactionIdIsInProgress(members[i].xid))
             return true;
     return false;
 }

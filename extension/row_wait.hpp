@@ -46,8 +46,9 @@ queue_result stand_behind_waiters(row_queue& queue, const row_version& version, 
 // mode.
 bool is_held(const row_version& version, LockTupleMode mode);
 
-// Whether this transaction has locked the version, alone or with others.
-bool is_locked_by_us(const row_version& version);
+// Whether a lock on the version is held by this transaction or in a mode that conflicts with
+// neither of ours.
+bool is_locked(const row_version& version);
 
 // Whether the snapshot does not see the version's writer (or, if asked, one of its remembered
 // lockers) as finished.
