@@ -71,7 +71,7 @@ void log_undo(claim_entry* entry)
     if (level == 1)
         return;
     if (undo_count == undo_capacity) {
-        int wanted = Max(32, undo_capacity * 2);
+        int wanted = std::max(32, undo_capacity * 2);
         Size size = sizeof(undo_entry) * wanted;
         undo_log = static_cast<undo_entry*>(
             undo_log == nullptr ? MemoryContextAllocHuge(TopTransactionContext, size)

@@ -96,7 +96,7 @@ int64 ttl_argument(FunctionCallInfo fcinfo, int number)
 
 ArrayType* template_columns(const name_template& compiled)
 {
-    Datum* columns = static_cast<Datum*>(palloc(sizeof(Datum) * Max(compiled.part_count, 1)));
+    Datum* columns = static_cast<Datum*>(palloc(sizeof(Datum) * std::max(compiled.part_count, 1)));
     int count = 0;
     for (int i = 0; i < compiled.part_count; i++)
         if (compiled.parts[i].column != InvalidAttrNumber)
@@ -232,7 +232,7 @@ Datum fence_validate_guard(PG_FUNCTION_ARGS)
     int count;
     deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &elements,
                       nullptr, &count);
-    char** arguments = static_cast<char**>(palloc(sizeof(char*) * Max(count, 1)));
+    char** arguments = static_cast<char**>(palloc(sizeof(char*) * std::max(count, 1)));
     for (int i = 0; i < count; i++)
         arguments[i] = TextDatumGetCString(elements[i]);
     guard_config config = compile_guard_config(table, count, arguments);

@@ -20,7 +20,7 @@ constexpr int64 clock_interval = INT64CONST(10) * USECS_PER_SEC;
 
 int64 generation_by_clock()
 {
-    return Max(INT64CONST(0), (GetCurrentTimestamp() - clock_origin) / clock_interval);
+    return std::max(INT64CONST(0), (GetCurrentTimestamp() - clock_origin) / clock_interval);
 }
 
 // A statement trigger on fence_issuer renews the stamp, which the extension's own writes pass by:
@@ -136,7 +136,7 @@ int64 start_generation_after(int64 current)
 
 int64 next_generation(int64 current)
 {
-    return Max(current + 1, generation_by_clock());
+    return std::max(current + 1, generation_by_clock());
 }
 
 uint64 history_id()

@@ -159,7 +159,7 @@ bool write_row(issuer_change& change)
 token reservation_end(const issuer_change& change, token base, int64 n, token above)
 {
     int64 generation = current_generation();
-    token start = Max(base, start_of_generation(generation));
+    token start = std::max(base, start_of_generation(generation));
     if (start + n <= start_of_generation(generation + 1))
         return start + n;
     token limit = start_of_generation(next_generation(generation) + 1);
@@ -167,7 +167,7 @@ token reservation_end(const issuer_change& change, token base, int64 n, token ab
         raise_bad_above(above, change.resource, limit);
     if (base <= limit - n) {
         generation = start_generation_after(generation);
-        return Max(base, start_of_generation(generation)) + n;
+        return std::max(base, start_of_generation(generation)) + n;
     }
     if (base > PG_INT64_MAX - n)
         raise_no_token_left(change.resource);
@@ -177,7 +177,7 @@ token reservation_end(const issuer_change& change, token base, int64 n, token ab
 void reserve_in_row(issuer_change& change, int64 n, token above)
 {
     issuer_row& row = change.row;
-    token base = Max(Max(row.issued, highest_mark_of(change.resource)), above);
+    token base = std::max(Max(row.issued, highest_mark_of(change.resource)), above);
     row.issued = reservation_end(change, base, n, above);
     row.first = row.issued - n + 1;
 }

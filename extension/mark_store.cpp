@@ -189,7 +189,7 @@ step present_once(presentation& p, verdict& outcome)
         return step::look_again;
     }
     token mark = mark_in(p.table, row.settled);
-    token highest = Max(mark, mark_in(p.table, row.pending));
+    token highest = std::max(mark, mark_in(p.table, row.pending));
     if (p.presented < highest) {
         outcome = refused(p, refusal::stale, highest);
         return step::decided;
@@ -231,7 +231,7 @@ token highest_mark_of(std::string_view resource)
 {
     opened_table table = open_own_table(own_table::resource, AccessShareLock);
     row_versions row = find_row(table, resource);
-    token mark = Max(mark_in(table, row.settled), mark_in(table, row.pending));
+    token mark = std::max(mark_in(table, row.settled), mark_in(table, row.pending));
     close_own_table(table);
     return mark;
 }

@@ -201,7 +201,9 @@ bool insert_row(const opened_table& table, row_values row)
 
     // Until the insertion is decided, whoever meets the tuple waits for the speculative lock only,
     // not for this transaction.
-    HeapTupleHeaderSetSpeculativeToken(tuple->t_data, SpeculativeInsertionLockAcquire(xid));
+    uint32 speculative =
+        SpeculativeInsertionLockAcquire(xid); // apart: the next line may be a macro
+    HeapTupleHeaderSetSpeculativeToken(tuple->t_data, speculative);
     heap_insert(table.heap, tuple, GetCurrentCommandId(true), HEAP_INSERT_SPECULATIVE, nullptr);
     bool unique = insert_index_entry(table, tuple, UNIQUE_CHECK_PARTIAL);
     if (unique)

@@ -50,6 +50,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstring>

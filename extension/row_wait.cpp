@@ -41,7 +41,7 @@ token highest_waiting(const row_queue& queue)
             tag.locktag_field4 != announcement_class || tag.locktag_field1 != queue.resource_hash)
             continue;
         token waiting = static_cast<token>(tag.locktag_field2) << 32 | tag.locktag_field3;
-        highest = Max(highest, waiting);
+        highest = std::max(highest, waiting);
     }
     return highest;
 }
@@ -83,8 +83,8 @@ int members_of(HeapTupleHeader header, MultiXactMember** members)
     if (!TransactionIdIsValid(xmax))
         return 0;
     if ((header->t_infomask & HEAP_XMAX_IS_MULTI) != 0)
-        return Max(0, GetMultiXactIdMembers(xmax, members, false,
-                                            HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask)));
+        return std::max(0, GetMultiXactIdMembers(xmax, members, false,
+                                                 HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask)));
     *members = static_cast<MultiXactMember*>(palloc(sizeof(MultiXactMember)));
     (*members)->xid = xmax;
     (*members)->status = status_of(header->t_infomask);
