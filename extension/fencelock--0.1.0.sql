@@ -185,7 +185,8 @@ CREATE FUNCTION fence_attach(target regclass, resource text, token name DEFAULT 
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     arguments text[];
-    literals text;
+    literals text; -- the arguments as SQL
+    stored bytea;  -- and as the catalog keeps them
     wanted_name name;
     template_columns smallint[];
     guard oid := @extschema@.fence_guard_oid();
@@ -214,15 +215,16 @@ BEGIN
         PERFORM @extschema@.fence_require_one_row(target, template_columns);
     END IF;
 
-    SELECT string_agg(quote_literal(a), ', ' ORDER BY n) INTO literals
+    SELECT string_agg(quote_literal(a), ', ' ORDER BY n),
+           string_agg(convert_to(a, getdatabaseencoding()) || '\x00'::bytea, ''::bytea ORDER BY n)
+        INTO literals, stored
         FROM unnest(arguments) WITH ORDINALITY AS u (a, n);
     wanted_name := @extschema@.fence_guard_name(target);
 
     -- Idempotent: the same guard under the same name is left as it is, without a lock on the table.
     IF NOT EXISTS (SELECT FROM pg_trigger
                    WHERE tgrelid = target AND tgfoid = guard AND tgname = wanted_name AND tgtype = 31
-                     AND tgenabled <> 'D' AND pg_get_triggerdef(oid) LIKE '%(' || replace(replace(replace(literals,
-                         '\', '\\'), '%', '\%'), '_', '\_') || ')') THEN
+                     AND tgenabled <> 'D' AND tgargs = stored) THEN
         PERFORM @extschema@.fence_detach(target);
         EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',
                        wanted_name, target, guard::regproc, literals);
