@@ -6,10 +6,10 @@ patience=60000   # how long a worker waits for the lock
 
 sql() { "$("$PG_CONFIG" --bindir)/psql" -XqAt -v ON_ERROR_STOP=1 -d "${database:-shop}" -c "$1"; }
 
-# The same through an ordinary client; sets $answer to the server's whole error message, or to what
-# it said.
+# The same, where an error is expected: sets $answer to the server's message with its SQLSTATE.
 sql_attempt() {
-    answer=$("$("$PG_CONFIG" --bindir)/psql" -XqAt -v ON_ERROR_STOP=1 -v VERBOSITY=verbose -d shop -c "$1" 2>&1) || true
+    answer=$("$("$PG_CONFIG" --bindir)/psql" -XqAt -v VERBOSITY=verbose -d shop -c "$1" 2>&1 |
+        sed -n '/^\(ERROR\|DETAIL\|HINT\)/p')
 }
 
 row() { sql "SELECT concat_ws(' ', status, changed_by, fence_token) FROM orders WHERE id = $order"; }
@@ -54,12 +54,14 @@ a_sleeps_through_its_lease() {
 without_the_guard() {
     chapter "1. Without the guard: the lock alone"
     a_sleeps_through_its_lease
-    say PostgreSQL "$answer: order $order is now: $(row)"
+    say PostgreSQL "$answer: the row is now: $(row)"
     prove "B's committed write was in the table before A woke up" \
         "$after_b" "cancelled B $token_b"
     prove "without the guard A's stale write destroys it: the cancelled order is confirmed" \
         "$(row)" "confirmed A $token_a"
     tell A release
+    unguarded_writes=$(sql 'SELECT max(n) FROM order_history')
+    lesson "Without the guard, a stopped holder wrote over its successor's committed write."
 }
 
 with_the_guard() {
@@ -67,17 +69,19 @@ with_the_guard() {
     sql "SELECT fence_attach('orders', 'order:{id}')" >/dev/null
     say PostgreSQL "SELECT fence_attach('orders', 'order:{id}');"
     a_sleeps_through_its_lease
-    say PostgreSQL "${answer%%|*}"
-    prove "B's token is higher than A's" "$((token_b > token_a))" 1
+    say_error PostgreSQL "$answer"
+    prove_rises "B's token is higher than A's: $token_a, then $token_b" "$token_a" "$token_b"
     prove "A's stale write was refused for being stale" \
         "$([[ $answer == "refused "*"fencing token $token_a is stale"* ]] && echo yes || echo "$answer")" yes
     prove "the order is as B left it" "$(row)" "cancelled B $token_b"
     tell A release
+    say psql "UPDATE orders SET status = 'oops' WHERE id = $order;   -- forgets the token"
     sql_attempt "UPDATE orders SET status = 'oops' WHERE id = $order"
-    say PostgreSQL "a statement that forgets the token: ${answer%%$'\n'*}"
+    say_error PostgreSQL "${answer//$'\n'/|}"
     prove "a statement that presents no token is refused (LF002)" \
         "$([[ $answer == *LF002* ]] && echo yes || echo "$answer")" yes
     prove "and changes nothing" "$(row)" "cancelled B $token_b"
+    lesson "With it, the same program with the same statement was refused, and so was one that forgot its token."
 }
 
 # One whole turn of a worker: lock, write, release. Sets $token.
@@ -111,11 +115,12 @@ redis_loses_its_memory() {
     prove "a plain INCR counter fell: $naive_before, then $naive_after" \
         "$((naive_after < naive_before))" 1
     tell A 'write packed-again'
-    say PostgreSQL "${answer%%|*}"
+    say_error PostgreSQL "${answer%%|*}"
     prove "A, whose lock Redis forgot, is refused" \
         "$([[ $answer == "refused "*"fencing token $before is stale"* ]] && echo yes || echo "$answer")" yes
     prove "the order is as B left it" "$(row)" "sent B $token"
     tell A release
+    lesson "Redis lost everything; tokens went on rising ($before, $token) where a plain counter fell ($naive_before, $naive_after)."
 }
 
 redis_is_away() {
@@ -127,7 +132,8 @@ redis_is_away() {
     acquire A 30000 "$patience"
     during=$token
     say A "gets a lease from PostgreSQL instead, token $during"
-    prove "the lease is in the database" \
+    prove "the lease was granted by the database" "$issuer" database
+    prove "and is kept there" \
         "$(sql "SELECT count(*) FROM fence_issuer WHERE resource = 'order:$order' AND lease_token = $during")" 1
     tell_expecting A written 'write delivered'
     tell_expecting A released release
@@ -137,9 +143,16 @@ redis_is_away() {
     say Redis "answers again, with the counters of before"
     work B archived
     say B "gets the lock from Redis, token $token, writes 'archived'"
+    prove "the lock was granted by Redis again" "$issuer" redis
     prove_rises "the token rose on the way back: $during, then $token" "$during" "$token"
     prove "the order is as B left it" "$(row)" "archived B $token"
-    prove "since the guard was attached, no committed write had a lower token than the one before" \
-        "$(sql "SELECT count(*) FROM (SELECT fence_token < lag(fence_token) OVER (ORDER BY n) AS fell
-            FROM order_history WHERE n > 2) AS writes WHERE fell")" 0
+    lesson "With Redis away, PostgreSQL granted leases; tokens rose there ($during) and back ($token)."
+
+    local guarded="FROM order_history WHERE n > $unguarded_writes"
+    say PostgreSQL "the tokens of all committed writes since the guard was attached, in their order: \
+$(sql "SELECT string_agg(fence_token::text, ', ' ORDER BY n) $guarded")"
+    prove "none of these 5 writes had a lower token than the one before" \
+        "$(sql "SELECT concat(count(*), ' writes, ', count(*) FILTER (WHERE fell), ' fell') FROM
+            (SELECT fence_token < lag(fence_token) OVER (ORDER BY n) AS fell $guarded) AS writes")" \
+        "5 writes, 0 fell"
 }

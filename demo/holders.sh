@@ -43,10 +43,10 @@ tell_expecting() { # NAME PATTERN COMMAND
     [[ $answer == $pattern ]] || die "worker $name was told \"$*\" and answered \"$answer\""
 }
 
-# Acquires and sets $token.
+# Acquires and sets $token, and $issuer: redis or database.
 acquire() { # NAME TTL_MS WAIT_MS
     tell_expecting "$1" 'granted *' "acquire $2 $3"
-    token=${answer#granted }
+    read -r _ token issuer <<<"$answer"
 }
 
 # SIGSTOP, and waits until the kernel says that it stopped.

@@ -1,7 +1,7 @@
 // A worker that changes orders under a lock, one step for each line that it reads, so that it can be
 // stopped between two of them as an unlucky process is.
 //
-//   acquire TTL_MS WAIT_MS   granted TOKEN | busy
+//   acquire TTL_MS WAIT_MS   granted TOKEN ISSUER | busy
 //   left                     left MS | lost
 //   write STATUS             written | refused MESSAGE
 //   release                  released | lost
@@ -54,7 +54,10 @@ class worker {
     std::string acquire(std::chrono::milliseconds ttl, std::chrono::milliseconds wait)
     {
         lock_ = locks_.try_acquire("order:" + order_, {.ttl = ttl, .wait = wait, .confirm = true});
-        return lock_ ? "granted " + std::to_string(lock_->token()) : "busy";
+        if (!lock_)
+            return "busy";
+        return "granted " + std::to_string(lock_->token()) + " " +
+               std::string{lock_->issuer_name()};
     }
 
     // How long the lease is sure to last, by this process's own clock.

@@ -11,7 +11,7 @@ fi
 
 proofs=0
 disproofs=0
-summary=()
+lessons=()
 
 # Tenths of a second since the start.
 start_clock() { clock_start=$(date +%s%N); }
@@ -29,7 +29,6 @@ prove() { # CLAIM FOUND EXPECTED
     if [[ $2 == "$3" ]]; then
         ((++proofs))
         printf '  %sproved:%s %s\n' "$good" "$plain" "$1"
-        summary+=("${good}proved:${plain} $1")
     else
         ((++disproofs))
         printf '  %sNOT proved:%s %s (expected "%s", found "%s")\n' "$bad" "$plain" "$1" "$3" "$2"
@@ -42,8 +41,25 @@ prove_rises() { # CLAIM LOWER HIGHER
     prove "$1" "$verdict" rises
 }
 
-# The story's end: every claim again, and the status.
+# A server's answer of several lines, joined by "|": the first beside who says it, the rest below.
+say_error() { # WHO TEXT
+    local lines line
+    IFS='|' read -ra lines <<<"${2#refused }"
+    say "$1" "$bad${lines[0]}$plain"
+    for line in "${lines[@]:1}"; do
+        printf '%22s%s\n' '' "$line"
+    done
+}
+
+# What a chapter has shown, for the end.
+lesson() { lessons+=("$*"); }
+
+# The story's end: what was shown, and the status.
 conclude() {
     ((disproofs == 0)) || die "$disproofs of $((proofs + disproofs)) claims did NOT hold"
-    chapter "All $proofs claims held, each checked against the servers' real content."
+    local number
+    chapter "What was shown ($proofs claims, each checked against the servers' real content)"
+    for number in "${!lessons[@]}"; do
+        printf '  %d. %s\n' $((number + 1)) "${lessons[number]}"
+    done
 }
