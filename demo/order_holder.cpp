@@ -1,5 +1,5 @@
-// A worker that changes orders under a lock, one step for each line that it reads, so that it can be
-// stopped between two of them as an unlucky process is.
+// A worker that changes orders under a lock, one step for each line that it reads, so that it can
+// be stopped between two of them as an unlucky process is.
 //
 //   acquire TTL_MS WAIT_MS   granted TOKEN ISSUER | busy
 //   left                     left MS | lost
@@ -74,9 +74,8 @@ class worker {
     {
         try {
             pqxx::work tx{database_};
-            tx.exec("UPDATE orders SET status = " + tx.quote(status) +
-                    ", changed_by = " + tx.quote(name_) +
-                    ", fence_token = " + std::to_string(lock_.value().token()) +
+            tx.exec("UPDATE orders SET status = " + tx.quote(status) + ", changed_by = " +
+                    tx.quote(name_) + ", fence_token = " + std::to_string(lock_.value().token()) +
                     " WHERE id = " + tx.quote(order_));
             tx.commit();
             return "written";

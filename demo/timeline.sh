@@ -45,7 +45,7 @@ prove_rises() { # CLAIM LOWER HIGHER
 say_error() { # WHO TEXT
     local lines line
     IFS='|' read -ra lines <<<"${2#refused }"
-    say "$1" "$bad${lines[0]}$plain"
+    say "$1" "$bad${lines[0]:-no error}$plain"
     for line in "${lines[@]:1}"; do
         printf '%22s%s\n' '' "$line"
     done

@@ -1,5 +1,5 @@
-// Shows that the installed headers and library are complete: everything that a program uses is named
-// here. What is run needs no server.
+// Shows that the installed headers and library are complete: everything that a program uses is
+// named here. What is run needs no server.
 #include <fencelock/client.hpp>
 #include <pqxx/pqxx>
 

@@ -31,7 +31,7 @@ suite_result() { # NAME PASSED FAILED SKIPPED LOG
 
 show_log() { # LOG
     echo "---- the end of $1"
-    tail -n 80 "$1"
+    tail -n 60 "$1" | cut -c 1-240
     echo "----"
 }
 
@@ -77,14 +77,18 @@ counted_suite() { # NAME PASSED_PATTERN FAILED_PATTERN SKIPPED_PATTERN COMMAND..
     shift 4
     run_logged "$log" "$@"
     local passed failed skipped
-    passed=$(grep -cE "$good" "$log" || true)
-    failed=$(grep -cE "$bad" "$log" || true)
-    skipped=$(grep -cE "$left_out" "$log" || true)
+    passed=$(lines_of "$log" "$good")
+    failed=$(lines_of "$log" "$bad")
+    skipped=$(lines_of "$log" "$left_out")
     if ((run_status != 0 && failed == 0)); then
         echo "(ended with status $run_status)" >>"$log"
         failed=1
     fi
     suite_result "$name" "$passed" "$failed" "$skipped" "$log"
+}
+
+lines_of() { # LOG PATTERN: how many match; an empty pattern matches none
+    [[ -z $2 ]] && echo 0 || grep -cE "$2" "$1" || true
 }
 
 # The last line, in the form that test runners agree on; the status for the script's end.
