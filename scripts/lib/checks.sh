@@ -67,10 +67,9 @@ check_exports() {
     [[ -z $unexpected ]]
 }
 
-# Both against one private server. pg_regress prints "... ok" up to PostgreSQL 15, TAP from 16 on.
+# Both against the running private server. pg_regress prints "... ok" up to PostgreSQL 15, TAP from 16 on.
 run_sql_suites() {
     local good='(\.\.\. ok( |$))|(^ok [0-9]+ )' bad='(\.\.\. FAILED)|(^not ok [0-9]+ )'
-    start_postgres regress max_prepared_transactions=20 wal_level=logical
     counted_suite "regress" "$good" "$bad" "" installcheck ISOLATION=
     $suite_ok || show_differences "$tree/regression.diffs"
     if [[ -x $(dirname "$("$PG_CONFIG" --pgxs)")/../test/isolation/pg_isolation_regress ]]; then
@@ -79,8 +78,6 @@ run_sql_suites() {
     else
         skip_suite "isolation" "this PostgreSQL comes without pg_isolation_regress"
     fi
-    end_process "$postgres_pid"
-    unset PGHOST PGPORT PGUSER
 }
 
 installcheck() { # SELECTION: an empty ISOLATION= or REGRESS=
