@@ -1,0 +1,208 @@
+// What a user sees: acquire, wait, release, refuse.
+#include "servers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+namespace fencelock::test {
+namespace {
+
+class redis_client : public ::testing::Test {
+  protected:
+    redis_locks redis{shared_redis().socket_url()};
+    client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
+    std::string resource = new_resource();
+};
+
+TEST_F(redis_client, a_lock_excludes_others_until_it_is_released)
+{
+    auto first = locks.try_acquire(resource);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->resource(), resource);
+    EXPECT_EQ(first->issuer_name(), "redis");
+    EXPECT_EQ(first->owner().size(), 32u);
+    EXPECT_GT(first->token(), 0);
+    EXPECT_TRUE(first->held());
+    EXPECT_FALSE(locks.try_acquire(resource));
+    EXPECT_EQ(first->release(), release_outcome::released);
+    EXPECT_FALSE(first->held());
+    EXPECT_EQ(first->release(), release_outcome::not_held);
+    auto second = locks.try_acquire(resource);
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->token(), first->token() + 1);
+    EXPECT_NE(second->owner(), first->owner());
+}
+
+TEST_F(redis_client, valid_until_counts_from_before_the_request_and_less_than_the_ttl)
+{
+    auto const before = std::chrono::steady_clock::now();
+    auto lock = locks.acquire(resource, {.ttl = 20s});
+    auto const after = std::chrono::steady_clock::now();
+    EXPECT_GE(lock.valid_until(), before + 19s);
+    EXPECT_LE(lock.valid_until(), after + 20s - 202ms);
+}
+
+TEST_F(redis_client, the_lock_in_redis_has_the_ttl_and_the_state_an_idle_expiry)
+{
+    auto lock = locks.acquire(resource, {.ttl = 20s});
+    auto const ttl = std::stoll(*shared_redis().command({"PTTL", lock_key(resource)}));
+    EXPECT_GT(ttl, 0);
+    EXPECT_LE(ttl, 20'000);
+    auto const idle = std::stoll(*shared_redis().command({"PTTL", state_key(resource)}));
+    EXPECT_GT(idle, 23 * 3'600'000);
+    EXPECT_LE(idle, 24 * 3'600'000);
+}
+
+TEST_F(redis_client, the_destructor_releases)
+{
+    {
+        auto lock = locks.acquire(resource);
+        EXPECT_TRUE(shared_redis().command({"GET", lock_key(resource)}));
+    }
+    EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
+}
+
+TEST_F(redis_client, a_waiter_gets_the_lock_once_it_is_released)
+{
+    test_support::tcp_proxy proxy{shared_redis().socket_path()};
+    redis_locks waiters_redis{proxy.url()};
+    client waiters_locks{waiters_redis, shared_postgres().conninfo(), {.fall_back = false}};
+    auto holder = locks.acquire(resource);
+    auto const first = holder.token();
+    std::thread waiter{[&] {
+        auto lock = waiters_locks.acquire(resource, {.wait = 120s});
+        EXPECT_GT(lock.token(), first);
+    }};
+    EXPECT_TRUE(wait_until([&] { return proxy.commands() >= 3; })); // TIME, and two that were refused
+    EXPECT_EQ(holder.release(), release_outcome::released);
+    waiter.join();
+}
+
+TEST_F(redis_client, acquire_throws_where_the_wait_is_over)
+{
+    auto holder = locks.acquire(resource);
+    try {
+        locks.acquire(resource, {.wait = 1ms});
+        FAIL();
+    } catch (lock_timeout const& e) {
+        EXPECT_EQ(e.resource(), resource);
+    }
+}
+
+TEST_F(redis_client, moving_a_handle_moves_the_lock)
+{
+    auto first = locks.acquire(resource);
+    auto const token = first.token();
+    lock second{std::move(first)};
+    EXPECT_FALSE(first.held());
+    EXPECT_THROW(first.token(), lock_lost);
+    EXPECT_EQ(first.release(), release_outcome::not_held);
+    EXPECT_EQ(second.token(), token);
+    auto const other = new_resource();
+    second = locks.acquire(other);
+    EXPECT_EQ(second.resource(), other);
+    EXPECT_TRUE(locks.try_acquire(resource)); // assignment released what was held
+}
+
+TEST_F(redis_client, any_utf8_name_can_be_locked)
+{
+    for (std::string const& name : {std::string{"}"}, std::string{"{a}"}, std::string{"\xC3\xA4 z"},
+                                    std::string{"a\nb"}, std::string{"'; --"}, std::string{"\\"},
+                                    std::string{"\""}, std::string(1024, '}')}) {
+        auto lock = locks.acquire(name);
+        EXPECT_EQ(lock.resource(), name);
+        EXPECT_EQ(lock.transaction([](pqxx::work&) { return 7; }), 7);
+    }
+}
+
+TEST_F(redis_client, tokens_of_many_threads_never_repeat)
+{
+    std::mutex mutex;
+    std::set<std::int64_t> tokens;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&] {
+            for (int i = 0; i < 25; ++i) {
+                auto lock = locks.acquire(resource, {.wait = 120s});
+                std::lock_guard const guard{mutex};
+                EXPECT_TRUE(tokens.insert(lock.token()).second);
+                EXPECT_EQ(*tokens.rbegin(), lock.token());
+            }
+        });
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_EQ(tokens.size(), 100u);
+}
+
+TEST_F(redis_client, bad_arguments_are_refused_before_anything_is_sent)
+{
+    test_support::tcp_proxy to_redis{"127.0.0.1", shared_redis().port()};
+    test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
+    redis_locks watched{to_redis.url()};
+    client watched_client{watched, "host=127.0.0.1 user=postgres dbname=postgres port=" +
+                                       std::to_string(to_postgres.port())};
+    for (std::string const name : {std::string{}, std::string(1025, 'x'), std::string{"a\0b", 3},
+                                   std::string{"\xFF"}, std::string{"\xED\xA0\x80"}})
+        EXPECT_THROW(watched_client.try_acquire(name), invalid_argument);
+    for (auto const ttl : {0ms, -1ms, std::chrono::milliseconds::min(), std::chrono::milliseconds::max(),
+                           std::chrono::milliseconds{24h * 365} + 1ms})
+        EXPECT_THROW(watched_client.try_acquire(resource, {.ttl = ttl}), invalid_argument);
+    EXPECT_THROW(watched_client.try_acquire(resource, {.wait = -1ms}), invalid_argument);
+    EXPECT_EQ(to_redis.connections(), 0u);
+    EXPECT_EQ(to_postgres.connections(), 0u);
+    EXPECT_TRUE(watched_client.try_acquire(resource));
+    EXPECT_GT(to_redis.bytes_to_server(), 0u); // they do go through there
+    EXPECT_GT(to_postgres.bytes_to_server(), 0u);
+}
+
+TEST_F(redis_client, a_bad_connection_string_is_refused_without_repeating_it)
+{
+    try {
+        client{"password=hunter2 nonsense"};
+        FAIL();
+    } catch (invalid_argument const& e) {
+        EXPECT_EQ(std::string{e.what()}.find("hunter2"), std::string::npos);
+    }
+}
+
+TEST_F(redis_client, a_wrong_password_is_a_configuration_error)
+{
+    test_support::redis_server guarded{{.password = "right"}};
+    redis_locks wrong{"redis://:hunter2@127.0.0.1:" + std::to_string(guarded.port())};
+    client never{wrong, shared_postgres().conninfo()};
+    try {
+        never.try_acquire(resource);
+        FAIL();
+    } catch (configuration_error const& e) {
+        EXPECT_EQ(std::string{e.what()}.find("hunter2"), std::string::npos);
+    }
+    redis_locks right{guarded.url()};
+    EXPECT_TRUE(client(right, shared_postgres().conninfo()).try_acquire(resource));
+}
+
+TEST_F(redis_client, a_database_without_the_extension_is_a_configuration_error)
+{
+    shared_postgres().create_database("bare");
+    EXPECT_THROW(client{shared_postgres().conninfo("bare")}.try_acquire(resource),
+                 configuration_error);
+}
+
+TEST(database_client, a_lease_excludes_others_until_it_is_released)
+{
+    client locks{shared_postgres().conninfo()};
+    auto const resource = new_resource();
+    auto first = locks.try_acquire(resource);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->issuer_name(), "database");
+    EXPECT_FALSE(locks.try_acquire(resource));
+    EXPECT_TRUE(first->renew());
+    EXPECT_EQ(first->release(), release_outcome::released);
+    auto second = locks.try_acquire(resource);
+    ASSERT_TRUE(second);
+    EXPECT_GT(second->token(), first->token());
+}
+
+} // namespace
+} // namespace fencelock::test

@@ -1,0 +1,97 @@
+#include "redis_url.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fencelock/errors.hpp>
+#include <fencelock/redis_locks.hpp>
+
+namespace fencelock::detail {
+namespace {
+
+TEST(redis_url, host_alone)
+{
+    auto const a = parse_redis_url("redis://localhost");
+    EXPECT_EQ(a.host, "localhost");
+    EXPECT_EQ(a.port, "6379");
+    EXPECT_EQ(a.database, 0);
+    EXPECT_TRUE(a.user.empty());
+    EXPECT_TRUE(a.password.empty());
+}
+
+TEST(redis_url, everything)
+{
+    auto const a = parse_redis_url("redis://me:p%40ss%3A@db.example:7000/3");
+    EXPECT_EQ(a.host, "db.example");
+    EXPECT_EQ(a.port, "7000");
+    EXPECT_EQ(a.database, 3);
+    EXPECT_EQ(a.user, "me");
+    EXPECT_EQ(a.password, "p@ss:");
+}
+
+TEST(redis_url, password_of_the_default_user)
+{
+    auto const a = parse_redis_url("redis://:secret@h/");
+    EXPECT_TRUE(a.user.empty());
+    EXPECT_EQ(a.password, "secret");
+    EXPECT_EQ(a.database, 0);
+}
+
+TEST(redis_url, a_raw_at_sign_belongs_to_the_password)
+{
+    auto const a = parse_redis_url("redis://u:a@b@h");
+    EXPECT_EQ(a.password, "a@b");
+    EXPECT_EQ(a.host, "h");
+}
+
+TEST(redis_url, ipv6)
+{
+    auto const a = parse_redis_url("redis://[::1]:6380");
+    EXPECT_EQ(a.host, "::1");
+    EXPECT_EQ(a.port, "6380");
+    EXPECT_EQ(a.display(), "Redis at [::1]:6380");
+}
+
+TEST(redis_url, sockets)
+{
+    EXPECT_EQ(parse_redis_url("unix:///run/redis.sock").socket_path, "/run/redis.sock");
+    auto const a = parse_redis_url("redis+unix://u:p@/run/r%20s.sock?db=2");
+    EXPECT_EQ(a.socket_path, "/run/r s.sock");
+    EXPECT_EQ(a.user, "u");
+    EXPECT_EQ(a.password, "p");
+    EXPECT_EQ(a.database, 2);
+}
+
+TEST(redis_url, bad_ones_are_refused_without_repeating_them)
+{
+    for (auto const* url :
+         {"", "localhost", "http://h", "redis://", "redis://:6379", "redis://h:0", "redis://h:65536",
+          "redis://h:x", "redis://h:", "redis://h/x", "redis://h/-1", "redis://h/1/2", "redis://[::1",
+          "redis://[::1]x", "redis://user@h", "unix://relative", "unix:///p?x=1", "unix:///p?db=",
+          "redis://u:hunter2%4@h", "redis://u:hunter2%zz@h", "redis://u:hunter2@", "redis://u:hunter2@:1"}) {
+        try {
+            redis_locks{url};
+            ADD_FAILURE() << url;
+        } catch (invalid_argument const& e) {
+            EXPECT_EQ(std::string{e.what()}.find("hunter2"), std::string::npos);
+        }
+    }
+}
+
+TEST(redis_url, what_is_displayed_holds_no_secret)
+{
+    auto const shown = parse_redis_url("redis://alice:hunter2@h:7000").display();
+    EXPECT_EQ(shown, "Redis at h:7000");
+}
+
+TEST(redis_url, options_outside_their_limits_are_refused)
+{
+    redis_options options;
+    options.block_size = 0;
+    EXPECT_THROW(redis_locks("redis://h", options), invalid_argument);
+    options = {};
+    options.command_timeout = std::chrono::milliseconds{0};
+    EXPECT_THROW(redis_locks("redis://h", options), invalid_argument);
+}
+
+} // namespace
+} // namespace fencelock::detail
