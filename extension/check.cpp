@@ -16,7 +16,7 @@ void require_writable(const char* function)
 verdict present_token(std::string_view resource, token presented, const text* owner)
 {
     if (presented < 1)
-        raise_bad_token(presented, resource);
+        return {refusal::not_positive, presented, no_token};
     const claim* claimed = find_claim(resource);
     if (claimed != nullptr && presented < claimed->presented)
         return {refusal::stale, presented, claimed->presented};

@@ -12,8 +12,8 @@ namespace fencelock {
 void require_writable(const char* function);
 
 // Presents the token; accepted, it is a claim until the (sub)transaction ends. owner may be null.
-// Errors: 22023 for resource and token; 40001, 40P01 and cancellation from the wait for older
-// tokens. Refusals are returned, not raised.
+// Refusals are returned, not raised; what is raised comes from waiting for older tokens: 40P01,
+// cancellation.
 verdict present_token(std::string_view resource, token presented, const text* owner);
 
 } // namespace fencelock

@@ -99,26 +99,81 @@ constexpr const char* stale_hint =
     pg_unreachable();
 }
 
-// For a role that may not read what the resource's name is made of; the server's log has it all.
+constexpr const char* not_positive_hint = "Tokens start at 1; 0 and NULL stand for no token.";
+constexpr const char* behind_hint =
+    "Claim the token in a transaction of its own first, then run this transaction again.";
+
+[[noreturn]] void raise_not_positive(const verdict& refused, std::string_view resource,
+                                     const guarded_place* place)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+             errmsg("fencing token " INT64_FORMAT " for resource \"%.*s\" is not greater than 0",
+                    refused.presented, VIEW_ARGS(resource)),
+             errhint(not_positive_hint), place_fields(place)));
+    pg_unreachable();
+}
+
+[[noreturn]] void raise_behind(const verdict& refused, std::string_view resource,
+                               const guarded_place* place)
+{
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+         errmsg("could not serialize access: the snapshot is older than the claim of fencing "
+                "token " INT64_FORMAT " on resource \"%.*s\"",
+                refused.presented, VIEW_ARGS(resource)),
+         errdetail("The token is accepted, but this transaction would read what was true before "
+                   "earlier holders finished."),
+         errhint(behind_hint), place_fields(place)));
+    pg_unreachable();
+}
+
+// What an error says to a role that may not read what the resource's name is made of.
+struct unnamed_text {
+    int sqlstate;
+    const char* message; // takes the token and the table
+    const char* hint;
+};
+
+unnamed_text unnamed_text_of(refusal why)
+{
+    switch (why) {
+    case refusal::conflict:
+        return {sqlstate_fencing_token_conflict,
+                "fencing token " INT64_FORMAT
+                " for this row of table \"%s\" belongs to another owner",
+                stale_hint};
+    case refusal::not_issued:
+        return {sqlstate_fencing_token_not_issued,
+                "fencing token " INT64_FORMAT " for this row of table \"%s\" was never issued",
+                stale_hint};
+    case refusal::not_positive:
+        return {ERRCODE_INVALID_PARAMETER_VALUE,
+                "fencing token " INT64_FORMAT " for this row of table \"%s\" is not greater than 0",
+                not_positive_hint};
+    case refusal::behind:
+        return {ERRCODE_T_R_SERIALIZATION_FAILURE,
+                "could not serialize access: the snapshot is older than the claim of fencing "
+                "token " INT64_FORMAT " for this row of table \"%s\"",
+                behind_hint};
+    default:
+        return {sqlstate_stale_fencing_token,
+                "fencing token " INT64_FORMAT " is stale for this row of table \"%s\"", stale_hint};
+    }
+}
+
+// The server's log has it all.
 [[noreturn]] void raise_refusal_unnamed(const verdict& refused, std::string_view resource,
                                         const guarded_place* place)
 {
-    const char* table = RelationGetRelationName(place->table);
-    int sqlstate = sqlstate_stale_fencing_token;
-    const char* text = "fencing token " INT64_FORMAT " is stale for this row of table \"%s\"";
-    if (refused.why == refusal::conflict) {
-        sqlstate = sqlstate_fencing_token_conflict;
-        text =
-            "fencing token " INT64_FORMAT " for this row of table \"%s\" belongs to another owner";
-    } else if (refused.why == refusal::not_issued) {
-        sqlstate = sqlstate_fencing_token_not_issued;
-        text = "fencing token " INT64_FORMAT " for this row of table \"%s\" was never issued";
-    }
-    ereport(ERROR, (errcode(sqlstate), errmsg(text, refused.presented, table),
+    unnamed_text text = unnamed_text_of(refused.why);
+    ereport(ERROR, (errcode(text.sqlstate),
+                    errmsg(text.message, refused.presented, RelationGetRelationName(place->table)),
                     errdetail_log(
                         "The resource is \"%.*s\", the token is measured against " INT64_FORMAT ".",
                         VIEW_ARGS(resource), refused.bound),
-                    errhint(stale_hint), place_fields(place)));
+                    errhint("%s", text.hint), place_fields(place)));
     pg_unreachable();
 }
 
@@ -139,6 +194,10 @@ void raise_refusal(const verdict& refused, std::string_view resource, const guar
         raise_conflict(refused, resource, place);
     case refusal::not_issued:
         raise_not_issued(refused, resource, place);
+    case refusal::not_positive:
+        raise_not_positive(refused, resource, place);
+    case refusal::behind:
+        raise_behind(refused, resource, place);
     case refusal::none:
         break;
     }
@@ -173,35 +232,10 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
              place_fields(&place)));
 }
 
-void raise_claim_behind_snapshot(token presented, std::string_view resource)
-{
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-         errmsg("could not serialize access: the snapshot is older than the claim of fencing "
-                "token " INT64_FORMAT " on resource \"%.*s\"",
-                presented, VIEW_ARGS(resource)),
-         errdetail("The token is accepted, but this transaction would read what was true before "
-                   "earlier holders finished."),
-         errhint("Claim the token in a transaction of its own first, then run this transaction "
-                 "again.")));
-    pg_unreachable();
-}
-
 void raise_null_argument(const char* argument)
 {
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("argument \"%s\" must not be NULL", argument)));
-    pg_unreachable();
-}
-
-void raise_bad_token(token presented, std::string_view resource)
-{
-    ereport(ERROR,
-            (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-             errmsg("fencing token " INT64_FORMAT " for resource \"%.*s\" is not greater than 0",
-                    presented, VIEW_ARGS(resource)),
-             errhint("Tokens start at 1; 0 and NULL stand for no token.")));
     pg_unreachable();
 }
 
@@ -258,7 +292,7 @@ void raise_no_token_left(std::string_view resource)
     ereport(ERROR, (errcode(sqlstate_no_token_left),
                     errmsg("no fencing token is left for resource \"%.*s\"", VIEW_ARGS(resource)),
                     errdetail("Tokens are bigint, and a token near 2^63 was accepted for it."),
-                    errhint("Use another resource name, or have a superuser lower the mark.")));
+                    errhint("Use another resource name.")));
     pg_unreachable();
 }
 
@@ -267,105 +301,6 @@ void raise_installation_broken(const char* what)
     ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("extension fencelock is not whole: %s is not in its schema", what),
                     errhint("Its objects must stay in the schema of CREATE EXTENSION fencelock.")));
-    pg_unreachable();
-}
-
-void raise_guard_argument(Relation table, const char* problem, const char* hint)
-{
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("bad argument of the guard on table \"%s\": %s",
-                           RelationGetRelationName(table), problem),
-                    hint == nullptr ? 0 : errhint("%s", hint), errtable(table)));
-    pg_unreachable();
-}
-
-void raise_guard_template(Relation table, const char* resource_template, const char* problem)
-{
-    ereport(ERROR,
-            (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-             errmsg("bad resource template \"%s\" of the guard on table \"%s\": %s",
-                    resource_template, RelationGetRelationName(table), problem),
-             errhint("A template is text with columns in braces, as in order:{id}; {{ and }} stand "
-                     "for literal braces."),
-             errtable(table)));
-    pg_unreachable();
-}
-
-void raise_guard_no_column(Relation table, const char* column)
-{
-    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-                    errmsg("column \"%s\" that the guard uses does not exist in table \"%s\"",
-                           column, RelationGetRelationName(table)),
-                    errhint("Where it was renamed, attach the guard again with the new name."),
-                    errtable(table)));
-    pg_unreachable();
-}
-
-void raise_guard_token_type(Relation table, AttrNumber column)
-{
-    Form_pg_attribute attribute =
-        TupleDescAttr(RelationGetDescr(table), AttrNumberGetAttrOffset(column));
-    ereport(ERROR,
-            (errcode(ERRCODE_DATATYPE_MISMATCH),
-             errmsg("token column \"%s\" of table \"%s\" has type %s, but must have type bigint",
-                    NameStr(attribute->attname), RelationGetRelationName(table),
-                    format_type_be(attribute->atttypid)),
-             errtablecol(table, column)));
-    pg_unreachable();
-}
-
-void raise_guard_generated_column(Relation table, AttrNumber column)
-{
-    Form_pg_attribute attribute =
-        TupleDescAttr(RelationGetDescr(table), AttrNumberGetAttrOffset(column));
-    ereport(ERROR,
-            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-             errmsg("a guard cannot use generated column \"%s\" of table \"%s\"",
-                    NameStr(attribute->attname), RelationGetRelationName(table)),
-             errdetail("Generated columns are computed after the guard has run."),
-             errhint("Name the columns that it is generated from."), errtablecol(table, column)));
-    pg_unreachable();
-}
-
-void raise_guard_relation_kind(Relation table)
-{
-    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                    errmsg("\"%s\" cannot be guarded: it is not a table of this database",
-                           RelationGetRelationName(table)),
-                    errtable(table)));
-    pg_unreachable();
-}
-
-void raise_guard_null_column(Relation table, AttrNumber column)
-{
-    Form_pg_attribute attribute =
-        TupleDescAttr(RelationGetDescr(table), AttrNumberGetAttrOffset(column));
-    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                    errmsg("column \"%s\" of table \"%s\" is NULL, so the row has no resource name",
-                           NameStr(attribute->attname), RelationGetRelationName(table)),
-                    errhint("Columns in the guard's resource template should be NOT NULL."),
-                    errtablecol(table, column)));
-    pg_unreachable();
-}
-
-void raise_guard_protocol()
-{
-    ereport(ERROR,
-            (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-             errmsg("fence_guard must be called as a BEFORE INSERT OR UPDATE OR DELETE trigger FOR "
-                    "EACH ROW, or as a BEFORE TRUNCATE trigger"),
-             errhint("fence_attach creates both.")));
-    pg_unreachable();
-}
-
-void raise_guard_truncate(Relation table)
-{
-    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                    errmsg("cannot truncate table \"%s\" because it is guarded",
-                           RelationGetRelationName(table)),
-                    errdetail("TRUNCATE touches rows without any fencing token."),
-                    errhint("DELETE with a claim, or take the guard off with fence_detach first."),
-                    errtable(table)));
     pg_unreachable();
 }
 

@@ -16,12 +16,14 @@ inline constexpr int sqlstate_no_token_left = ERRCODE_SEQUENCE_GENERATOR_LIMIT_E
 
 // Why a presented token was not accepted.
 enum class refusal : uint8 {
-    none,       // it was accepted
-    stale,      // LF001: below the mark, or below a token that is being presented right now
-    tied,       // LF001: the row has this token already, and its guard rejects ties
-    retired,    // LF001: below the first token of the newest reservation
-    conflict,   // LF003: the mark has this token, but another owner
-    not_issued, // LF004: above everything that was issued
+    none,         // it was accepted
+    stale,        // LF001: below the mark, or below a token that is being presented right now
+    tied,         // LF001: the row has this token already, and its guard rejects ties
+    retired,      // LF001: below the first token of the newest reservation
+    conflict,     // LF003: the mark has this token, but another owner
+    not_issued,   // LF004: above everything that was issued
+    not_positive, // 22023: less than 1
+    behind,       // 40001: good, but the transaction's snapshot is older than its claim
 };
 
 struct verdict {
@@ -46,13 +48,9 @@ struct guarded_place {
 // LF002; elevel is ERROR or WARNING.
 void report_unfenced(int elevel, std::string_view resource, const guarded_place& place);
 
-// 40001: the token is good, but this transaction's snapshot is older than its claim.
-[[noreturn]] void raise_claim_behind_snapshot(token presented, std::string_view resource);
-
 // 22004
 [[noreturn]] void raise_null_argument(const char* argument);
 // 22023
-[[noreturn]] void raise_bad_token(token presented, std::string_view resource);
 [[noreturn]] void raise_bad_resource_length(std::string_view resource);
 [[noreturn]] void raise_bad_length(const char* argument, size_t length);
 [[noreturn]] void raise_bad_ttl();
@@ -71,6 +69,7 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
 [[noreturn]] void raise_guard_token_type(Relation table, AttrNumber column);
 [[noreturn]] void raise_guard_generated_column(Relation table, AttrNumber column);
 [[noreturn]] void raise_guard_relation_kind(Relation table);
+[[noreturn]] void raise_guard_resource_length(Relation table, size_t length);
 [[noreturn]] void raise_guard_null_column(Relation table, AttrNumber column);
 [[noreturn]] void raise_guard_protocol();
 [[noreturn]] void raise_guard_truncate(Relation table);

@@ -150,9 +150,10 @@ Datum fence_try(PG_FUNCTION_ARGS)
     begin_write(fcinfo, "fence_try()");
     std::string_view resource;
     verdict outcome = check_arguments(fcinfo, resource);
-    if (outcome.why == refusal::conflict || outcome.why == refusal::not_issued)
+    bool stale = outcome.why == refusal::stale || outcome.why == refusal::retired;
+    if (outcome.why != refusal::none && !stale)
         raise_refusal(outcome, resource, nullptr);
-    PG_RETURN_BOOL(outcome.why == refusal::none);
+    PG_RETURN_BOOL(!stale);
 }
 
 Datum fence_token(PG_FUNCTION_ARGS)

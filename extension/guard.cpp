@@ -115,7 +115,7 @@ void compare_with_row(const guarded_row& row, std::string_view resource, token p
 void enforce_in_row(const guarded_row& row, std::string_view resource, token presented)
 {
     if (presented < 1)
-        raise_bad_token(presented, resource);
+        refuse(row, resource, {refusal::not_positive, presented, no_token});
     compare_with_row(row, resource, presented);
     const claim* claimed = find_claim(resource);
     if (claimed == nullptr || claimed->presented < presented)
@@ -211,6 +211,7 @@ HeapTuple run_guard(TriggerData* trigger)
         raise_guard_truncate(table);
     if (!is_row_guard(event))
         raise_guard_protocol();
+    require_writable("fence_guard()"); // a temporary table can be written where marks cannot
 
     guarded_row row{trigger, table, config_of(table, trigger->tg_trigger), trigger->tg_trigslot,
                     trigger->tg_newslot};

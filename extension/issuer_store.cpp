@@ -156,15 +156,13 @@ bool write_row(issuer_change& change)
 // The last token of a reservation of n above base that stays inside a generation, starting the next
 // one where the current has no room. Tokens that were accepted or issued beyond all generations are
 // simply counted on.
-token reservation_end(const issuer_change& change, token base, int64 n, token above)
+token reservation_end(const issuer_change& change, token base, int64 n)
 {
     int64 generation = current_generation();
     token start = std::max(base, start_of_generation(generation));
-    if (start + n <= start_of_generation(generation + 1))
+    if (start <= start_of_generation(generation + 1) - n)
         return start + n;
     token limit = start_of_generation(next_generation(generation) + 1);
-    if (above > limit - n)
-        raise_bad_above(above, change.resource, limit);
     if (base <= limit - n) {
         generation = start_generation_after(generation);
         return std::max(base, start_of_generation(generation)) + n;
@@ -174,11 +172,21 @@ token reservation_end(const issuer_change& change, token base, int64 n, token ab
     return base + n;
 }
 
+// "above" asks for no more than the next generation can give, unless what was issued and accepted
+// is there already.
+void require_possible(const issuer_change& change, token base, int64 n, token above)
+{
+    token limit = start_of_generation(next_generation(current_generation()) + 1);
+    if (above > base && above > limit - n)
+        raise_bad_above(above, change.resource, limit);
+}
+
 void reserve_in_row(issuer_change& change, int64 n, token above)
 {
     issuer_row& row = change.row;
-    token base = std::max(Max(row.issued, highest_mark_of(change.resource)), above);
-    row.issued = reservation_end(change, base, n, above);
+    token base = std::max(row.issued, highest_mark_of(change.resource));
+    require_possible(change, base, n, above);
+    row.issued = reservation_end(change, std::max(base, above), n);
     row.first = row.issued - n + 1;
 }
 

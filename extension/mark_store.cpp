@@ -50,13 +50,18 @@ verdict accepted(const presentation& p)
 
 // What this transaction reads must not be older than its claim. Siblings that share the very token
 // are no earlier holders, so lockers count only where the mark is raised.
-void require_fresh_snapshot(const presentation& p, const row_version* version, bool with_lockers)
+bool is_behind_claim(const presentation& p, const row_version* version, bool with_lockers)
 {
     if (!IsolationUsesXactSnapshot())
-        return;
-    if (p.queue.waited ||
-        (version != nullptr && is_behind(GetTransactionSnapshot(), *version, with_lockers)))
-        raise_claim_behind_snapshot(p.presented, p.resource);
+        return false;
+    return p.queue.waited ||
+           (version != nullptr && is_behind(GetTransactionSnapshot(), *version, with_lockers));
+}
+
+step refuse_behind(const presentation& p, verdict& outcome)
+{
+    outcome = refused(p, refusal::behind, no_token);
+    return step::decided;
 }
 
 struct new_row {
@@ -89,7 +94,8 @@ step insert_mark(presentation& p, verdict& outcome)
     outcome = judge_by_issues(p.resource, p.presented);
     if (outcome.why != refusal::none)
         return step::decided;
-    require_fresh_snapshot(p, nullptr, false);
+    if (is_behind_claim(p, nullptr, false))
+        return refuse_behind(p, outcome);
     new_row row = row_with_mark(p);
     return insert_row(p.table, {row.values, row.nulls}) ? step::decided : step::look_again;
 }
@@ -117,7 +123,8 @@ step write_mark(presentation& p, const row_versions& row, bool fresh_over_locker
     if (row.pending.exists() || is_held(version, LockTupleNoKeyExclusive))
         return queue_up(p, version, LockTupleNoKeyExclusive, outcome);
 
-    require_fresh_snapshot(p, &version, fresh_over_lockers);
+    if (is_behind_claim(p, &version, fresh_over_lockers))
+        return refuse_behind(p, outcome);
     bool lock_first = is_locked(version);
     if (lock_first && !lock_for_raise(p, version))
         return step::look_again;
@@ -149,7 +156,8 @@ step share_mark(presentation& p, const row_version& version, verdict& outcome)
     if (is_held(version, LockTupleShare))
         return queue_up(p, version, LockTupleShare, outcome);
 
-    require_fresh_snapshot(p, &version, false);
+    if (is_behind_claim(p, &version, false))
+        return refuse_behind(p, outcome);
     outcome = accepted(p);
     if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version.tuple->t_data)))
         return step::decided; // our own raise keeps everybody else out

@@ -155,7 +155,8 @@ std::string_view render_resource_name(name_template& compiled, Relation table, T
         AtEOXact_GUC(true, level);
 
     std::string_view rendered{name.data, static_cast<size_t>(name.len)};
-    require_resource_name(rendered);
+    if (rendered.empty() || rendered.size() > max_resource_bytes)
+        raise_guard_resource_length(table, rendered.size());
     return rendered;
 }
 

@@ -1,0 +1,119 @@
+// What is wrong with a guard's arguments, or with a row that it can't name.
+
+#include "errors.hpp"
+
+#include "resource_name.hpp"
+
+namespace fencelock {
+
+void raise_guard_argument(Relation table, const char* problem, const char* hint)
+{
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("bad argument of the guard on table \"%s\": %s",
+                           RelationGetRelationName(table), problem),
+                    hint == nullptr ? 0 : errhint("%s", hint), errtable(table)));
+    pg_unreachable();
+}
+
+void raise_guard_template(Relation table, const char* resource_template, const char* problem)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+             errmsg("bad resource template \"%s\" of the guard on table \"%s\": %s",
+                    resource_template, RelationGetRelationName(table), problem),
+             errhint("A template is text with columns in braces, as in order:{id}; {{ and }} stand "
+                     "for literal braces."),
+             errtable(table)));
+    pg_unreachable();
+}
+
+void raise_guard_no_column(Relation table, const char* column)
+{
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+                    errmsg("column \"%s\" that the guard uses does not exist in table \"%s\"",
+                           column, RelationGetRelationName(table)),
+                    errhint("Where it was renamed, attach the guard again with the new name."),
+                    errtable(table)));
+    pg_unreachable();
+}
+
+void raise_guard_token_type(Relation table, AttrNumber column)
+{
+    Form_pg_attribute attribute =
+        TupleDescAttr(RelationGetDescr(table), AttrNumberGetAttrOffset(column));
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg("token column \"%s\" of table \"%s\" has type %s, but must have type bigint",
+                    NameStr(attribute->attname), RelationGetRelationName(table),
+                    format_type_be(attribute->atttypid)),
+             errtablecol(table, column)));
+    pg_unreachable();
+}
+
+void raise_guard_generated_column(Relation table, AttrNumber column)
+{
+    Form_pg_attribute attribute =
+        TupleDescAttr(RelationGetDescr(table), AttrNumberGetAttrOffset(column));
+    ereport(ERROR,
+            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+             errmsg("a guard cannot use generated column \"%s\" of table \"%s\"",
+                    NameStr(attribute->attname), RelationGetRelationName(table)),
+             errdetail("Generated columns are computed after the guard has run."),
+             errhint("Name the columns that it is generated from."), errtablecol(table, column)));
+    pg_unreachable();
+}
+
+void raise_guard_relation_kind(Relation table)
+{
+    ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                    errmsg("\"%s\" cannot be guarded: it is not a table of this database",
+                           RelationGetRelationName(table)),
+                    errtable(table)));
+    pg_unreachable();
+}
+
+void raise_guard_resource_length(Relation table, size_t length)
+{
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+         errmsg("the resource name of a row of table \"%s\" has %zu bytes, but must have 1 to %d",
+                RelationGetRelationName(table), length, static_cast<int>(max_resource_bytes)),
+         errhint("Name the resource after shorter columns."), errtable(table)));
+    pg_unreachable();
+}
+
+void raise_guard_null_column(Relation table, AttrNumber column)
+{
+    Form_pg_attribute attribute =
+        TupleDescAttr(RelationGetDescr(table), AttrNumberGetAttrOffset(column));
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("column \"%s\" of table \"%s\" is NULL, so the row has no resource name",
+                           NameStr(attribute->attname), RelationGetRelationName(table)),
+                    errhint("Columns in the guard's resource template should be NOT NULL."),
+                    errtablecol(table, column)));
+    pg_unreachable();
+}
+
+void raise_guard_protocol()
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+             errmsg("fence_guard must be called as a BEFORE INSERT OR UPDATE OR DELETE trigger FOR "
+                    "EACH ROW, or as a BEFORE TRUNCATE trigger"),
+             errhint("fence_attach creates both.")));
+    pg_unreachable();
+}
+
+void raise_guard_truncate(Relation table)
+{
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("cannot truncate table \"%s\" because it is guarded",
+                           RelationGetRelationName(table)),
+                    errdetail("TRUNCATE touches rows without any fencing token."),
+                    errhint("DELETE with a claim, or take the guard off with fence_detach first."),
+                    errtable(table)));
+    pg_unreachable();
+}
+
+} // namespace fencelock
