@@ -37,9 +37,7 @@ class acquisition {
         : core_{std::move(shared)}, resource_{resource}, options_{options},
           owner_{detail::new_owner_id()}
     {
-        auto const now = steady::now();
-        wait_end_ = now + options.wait;
-        end_ = now + std::max(options.wait, core_->options.attempt_timeout);
+        wait_end_ = steady::now() + options.wait;
     }
 
     // The lease, or nothing where others held it to the end.
@@ -68,9 +66,10 @@ class acquisition {
   private:
     std::shared_ptr<detail::lease> attempt()
     {
+        auto const end = std::max(wait_end_, steady::now() + core_->options.attempt_timeout);
         for (;;) {
             auto lease = ask_issuers();
-            if (!lease || !options_.confirm || confirmed(*lease))
+            if (!lease || !options_.confirm || confirmed(*lease, end))
                 return lease;
         }
     }
@@ -98,9 +97,9 @@ class acquisition {
 
     std::shared_ptr<detail::lease> ask(std::shared_ptr<issuer> const& issuer)
     {
-        auto const deadline = std::min(end_, steady::now() + core_->options.attempt_timeout);
-        auto const granted = issuer->try_acquire(
-            {resource_, owner_, options_.ttl, core_->refusals.above(resource_), deadline});
+        auto const granted =
+            issuer->try_acquire({resource_, owner_, options_.ttl, core_->refusals.above(resource_),
+                                 steady::now() + core_->options.attempt_timeout});
         if (!granted)
             return nullptr;
         core_->refusals.granted(resource_, granted->token);
@@ -118,17 +117,17 @@ class acquisition {
     }
 
     // False where the token was refused and there is time for another.
-    bool confirmed(detail::lease& lease)
+    bool confirmed(detail::lease& lease, steady::time_point end)
     {
         try {
-            lease.confirm(end_);
+            lease.confirm(end);
             return true;
         } catch (stale_token const&) {
-            give_up_or_go_on();
+            rethrow_after(end);
         } catch (token_conflict const&) {
-            give_up_or_go_on();
+            rethrow_after(end);
         } catch (token_not_issued const&) {
-            give_up_or_go_on();
+            rethrow_after(end);
         } catch (...) {
             lease.release();
             throw;
@@ -137,9 +136,9 @@ class acquisition {
         return false;
     }
 
-    void give_up_or_go_on() const
+    static void rethrow_after(steady::time_point end)
     {
-        if (steady::now() >= end_)
+        if (steady::now() >= end)
             throw;
     }
 
@@ -148,7 +147,6 @@ class acquisition {
     acquire_options const& options_;
     std::string owner_;
     steady::time_point wait_end_;
-    steady::time_point end_;
     std::exception_ptr trouble_;
 };
 

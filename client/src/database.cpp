@@ -29,7 +29,8 @@ std::string first_line(std::string_view text)
 }
 
 // A pointer that may be null, or a view, as the version of libpqxx has it.
-template <typename Text> std::string text_or_empty(Text text)
+template <typename Text>
+std::string text_or_empty(Text text)
 {
     if constexpr (std::is_pointer_v<Text>)
         return text ? text : "";

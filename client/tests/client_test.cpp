@@ -75,7 +75,8 @@ TEST_F(redis_client, a_waiter_gets_the_lock_once_it_is_released)
         auto lock = waiters_locks.acquire(resource, {.wait = 120s});
         EXPECT_GT(lock.token(), first);
     }};
-    EXPECT_TRUE(wait_until([&] { return proxy.commands() >= 3; })); // TIME, and two that were refused
+    EXPECT_TRUE(
+        wait_until([&] { return proxy.commands() >= 3; })); // TIME, and two that were refused
     EXPECT_EQ(holder.release(), release_outcome::released);
     waiter.join();
 }
@@ -108,9 +109,9 @@ TEST_F(redis_client, moving_a_handle_moves_the_lock)
 
 TEST_F(redis_client, any_utf8_name_can_be_locked)
 {
-    for (std::string const& name : {std::string{"}"}, std::string{"{a}"}, std::string{"\xC3\xA4 z"},
-                                    std::string{"a\nb"}, std::string{"'; --"}, std::string{"\\"},
-                                    std::string{"\""}, std::string(1024, '}')}) {
+    for (std::string const& name :
+         {std::string{"}"}, std::string{"{a}"}, std::string{"\xC3\xA4 z"}, std::string{"a\nb"},
+          std::string{"'; --"}, std::string{"\\"}, std::string{"\""}, std::string(1024, '}')}) {
         auto lock = locks.acquire(name);
         EXPECT_EQ(lock.resource(), name);
         EXPECT_EQ(lock.transaction([](pqxx::work&) { return 7; }), 7);
@@ -143,11 +144,12 @@ TEST_F(redis_client, bad_arguments_are_refused_before_anything_is_sent)
     redis_locks watched{to_redis.url()};
     client watched_client{watched, "host=127.0.0.1 user=postgres dbname=postgres port=" +
                                        std::to_string(to_postgres.port())};
-    for (std::string const name : {std::string{}, std::string(1025, 'x'), std::string{"a\0b", 3},
-                                   std::string{"\xFF"}, std::string{"\xED\xA0\x80"}})
+    for (std::string const& name : {std::string{}, std::string(1025, 'x'), std::string{"a\0b", 3},
+                                    std::string{"\xFF"}, std::string{"\xED\xA0\x80"}})
         EXPECT_THROW(watched_client.try_acquire(name), invalid_argument);
-    for (auto const ttl : {0ms, -1ms, std::chrono::milliseconds::min(), std::chrono::milliseconds::max(),
-                           std::chrono::milliseconds{24h * 365} + 1ms})
+    for (auto const ttl :
+         {0ms, -1ms, std::chrono::milliseconds::min(), std::chrono::milliseconds::max(),
+          std::chrono::milliseconds{24h * 365} + 1ms})
         EXPECT_THROW(watched_client.try_acquire(resource, {.ttl = ttl}), invalid_argument);
     EXPECT_THROW(watched_client.try_acquire(resource, {.wait = -1ms}), invalid_argument);
     EXPECT_EQ(to_redis.connections(), 0u);

@@ -32,7 +32,8 @@ TEST(deadline_watch, each_call_has_its_own_deadline)
     deadline_watch watch;
     auto const [patient, patients_peer] = socket_pair();
     auto const [hasty, hastys_peer] = socket_pair();
-    deadline_watch::scope const long_call{watch, patient.get(), steady::now() + std::chrono::hours{1}};
+    deadline_watch::scope const long_call{watch, patient.get(),
+                                          steady::now() + std::chrono::hours{1}};
     deadline_watch::scope const short_call{watch, hasty.get(), steady::now() + milliseconds{20}};
     char byte = 'x';
     EXPECT_EQ(::recv(hasty.get(), &byte, 1, 0), 0);

@@ -54,8 +54,8 @@ TEST(keys, a_long_name_becomes_its_sha256)
 TEST(keys, different_names_have_different_keys)
 {
     std::set<std::string> seen;
-    for (std::string const name : {"a", "a%", "%", "%25", "a b", "a%20b", "%#", "%23", "A", "a:lock",
-                                   "a}:lock", "}", "{", "{}"})
+    for (std::string const name : {"a", "a%", "%", "%25", "a b", "a%20b", "%#", "%23", "A",
+                                   "a:lock", "a}:lock", "}", "{", "{}"})
         EXPECT_TRUE(seen.insert(encode_resource(name)).second) << name;
 }
 

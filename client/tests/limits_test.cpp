@@ -25,17 +25,18 @@ TEST(limits, resource_has_no_nul)
 
 TEST(limits, well_formed_utf8_is_accepted)
 {
-    for (auto const* text : {"plain", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
-                             "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF", "a\xC3\xA4z"})
+    for (auto const* text :
+         {"plain", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+          "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF", "a\xC3\xA4z"})
         EXPECT_TRUE(is_utf8(text)) << text;
 }
 
 TEST(limits, ill_formed_utf8_is_refused)
 {
     for (auto const* text :
-         {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2 ", "\xE0\x9F\xBF", "\xE2\x82", "\xED\xA0\x80",
-          "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF0\x9F\x98", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF",
-          "ok\xC3"}) {
+         {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2 ", "\xE0\x9F\xBF", "\xE2\x82",
+          "\xED\xA0\x80", "\xED\xBF\xBF", "\xF0\x8F\xBF\xBF", "\xF0\x9F\x98", "\xF4\x90\x80\x80",
+          "\xF5\x80\x80\x80", "\xFF", "ok\xC3"}) {
         EXPECT_FALSE(is_utf8(text));
         EXPECT_THROW(check_resource(text), invalid_argument);
     }

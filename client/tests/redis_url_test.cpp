@@ -63,11 +63,28 @@ TEST(redis_url, sockets)
 
 TEST(redis_url, bad_ones_are_refused_without_repeating_them)
 {
-    for (auto const* url :
-         {"", "localhost", "http://h", "redis://", "redis://:6379", "redis://h:0", "redis://h:65536",
-          "redis://h:x", "redis://h:", "redis://h/x", "redis://h/-1", "redis://h/1/2", "redis://[::1",
-          "redis://[::1]x", "redis://user@h", "unix://relative", "unix:///p?x=1", "unix:///p?db=",
-          "redis://u:hunter2%4@h", "redis://u:hunter2%zz@h", "redis://u:hunter2@", "redis://u:hunter2@:1"}) {
+    for (auto const* url : {"",
+                            "localhost",
+                            "http://h",
+                            "redis://",
+                            "redis://:6379",
+                            "redis://h:0",
+                            "redis://h:65536",
+                            "redis://h:x",
+                            "redis://h:",
+                            "redis://h/x",
+                            "redis://h/-1",
+                            "redis://h/1/2",
+                            "redis://[::1",
+                            "redis://[::1]x",
+                            "redis://user@h",
+                            "unix://relative",
+                            "unix:///p?x=1",
+                            "unix:///p?db=",
+                            "redis://u:hunter2%4@h",
+                            "redis://u:hunter2%zz@h",
+                            "redis://u:hunter2@",
+                            "redis://u:hunter2@:1"}) {
         try {
             redis_locks{url};
             ADD_FAILURE() << url;

@@ -69,8 +69,9 @@ TEST(refusal, the_others)
 
 TEST(refusal, numbers_are_exact_to_2_to_the_63)
 {
-    auto const r = parse_refusal("LF001", "ERROR:  fencing token 9223372036854775806 is stale, below "
-                                          "the mark 9223372036854775807 of resource \"r\"\n");
+    auto const r =
+        parse_refusal("LF001", "ERROR:  fencing token 9223372036854775806 is stale, below "
+                               "the mark 9223372036854775807 of resource \"r\"\n");
     ASSERT_TRUE(r);
     EXPECT_EQ(r->token, 9223372036854775806);
     EXPECT_EQ(r->mark, 9223372036854775807);
@@ -78,12 +79,11 @@ TEST(refusal, numbers_are_exact_to_2_to_the_63)
 
 TEST(refusal, whatever_the_resource_is_called_the_numbers_are_right)
 {
-    for (std::string const name :
-         {"fencing token 7 below the mark 8 of resource \"x\"", "a\"b", "a\nb", "\"", "34", "a\" b",
-          "line\nbelow the mark 5"}) {
-        auto const r =
-            parse_refusal("LF001", "ERROR:  fencing token 33 is stale, below the mark 34 of resource \"" +
-                                       name + "\"\nDETAIL:  x\n");
+    for (std::string const name : {"fencing token 7 below the mark 8 of resource \"x\"", "a\"b",
+                                   "a\nb", "\"", "34", "a\" b", "line\nbelow the mark 5"}) {
+        auto const r = parse_refusal(
+            "LF001", "ERROR:  fencing token 33 is stale, below the mark 34 of resource \"" + name +
+                         "\"\nDETAIL:  x\n");
         ASSERT_TRUE(r);
         EXPECT_EQ(r->token, 33);
         EXPECT_EQ(r->mark, 34);
@@ -118,7 +118,8 @@ TEST(refusal, passing_troubles_are_told_from_lasting_ones)
 {
     for (auto const* code : {"40001", "40P01"})
         EXPECT_EQ(fault_of(code), database_fault::again) << code;
-    for (auto const* code : {"25006", "55P03", "57014", "57P01", "57P03", "53300", "53100", "08006"})
+    for (auto const* code :
+         {"25006", "55P03", "57014", "57P01", "57P03", "53300", "53100", "08006"})
         EXPECT_EQ(fault_of(code), database_fault::unavailable) << code;
     EXPECT_EQ(fault_of("22023"), database_fault::bad_argument);
     for (auto const* code : {"42501", "42883", "3F000", "", "XX000"})

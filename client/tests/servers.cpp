@@ -9,7 +9,8 @@ namespace fencelock::test {
 
 namespace {
 
-template <typename Server> std::unique_ptr<Server>& instance()
+template <typename Server>
+std::unique_ptr<Server>& instance()
 {
     static std::unique_ptr<Server> server;
     return server;
@@ -25,8 +26,7 @@ class shared_servers : public ::testing::Environment {
     }
 };
 
-[[maybe_unused]] auto* const registered =
-    ::testing::AddGlobalTestEnvironment(new shared_servers);
+[[maybe_unused]] auto* const registered = ::testing::AddGlobalTestEnvironment(new shared_servers);
 
 } // namespace
 

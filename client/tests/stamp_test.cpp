@@ -12,8 +12,7 @@ TEST(stamp, fragments)
     stamp const s{"order:1", 9223372036854775807, "fence_token"};
     EXPECT_EQ(s.token(), 9223372036854775807);
     EXPECT_EQ(s.assignment(), "\"fence_token\" = 9223372036854775807");
-    EXPECT_EQ(s.condition(),
-              "(\"fence_token\" IS NULL OR \"fence_token\" <= 9223372036854775807)");
+    EXPECT_EQ(s.condition(), "(\"fence_token\" IS NULL OR \"fence_token\" <= 9223372036854775807)");
 }
 
 TEST(stamp, the_column_is_a_name_and_never_sql)

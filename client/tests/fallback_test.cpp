@@ -1,0 +1,100 @@
+// Redis away and back: leases from PostgreSQL meanwhile, tokens that never fall.
+#include "servers.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fencelock::test {
+namespace {
+
+class fallback : public ::testing::Test {
+  protected:
+    test_support::redis_server server;
+    redis_locks redis{server.url()};
+    client locks{redis, shared_postgres().conninfo()};
+    std::string resource = new_resource();
+};
+
+TEST_F(fallback, tokens_grow_while_redis_goes_and_comes)
+{
+    std::int64_t token = 0;
+    for (int i = 0; i < 2; ++i) {
+        for (bool const away : {false, true}) {
+            if (away)
+                server.kill9();
+            else
+                server.start();
+            auto lock = locks.acquire(resource, {.wait = 120s, .confirm = true});
+            EXPECT_EQ(lock.issuer_name(), away ? "database" : "redis");
+            EXPECT_GT(lock.token(), token);
+            token = lock.token();
+            lock.transaction([](pqxx::work&) {});
+            EXPECT_EQ(lock.release(), release_outcome::released);
+        }
+    }
+}
+
+TEST_F(fallback, tokens_do_not_fall_when_redis_kept_its_block)
+{
+    test_support::tcp_proxy proxy{server.socket_path()};
+    redis_locks through{proxy.url()};
+    client partly_cut{through, shared_postgres().conninfo()};
+    auto const first = partly_cut.acquire(resource).token();
+    proxy.refuse();
+    proxy.cut_all();
+    auto lease = partly_cut.acquire(resource);
+    EXPECT_EQ(lease.issuer_name(), "database");
+    EXPECT_GT(lease.token(), first);
+    lease.confirm();
+    lease.release();
+    proxy.accept_again();
+    auto back = partly_cut.acquire(resource, {.wait = 120s, .confirm = true});
+    EXPECT_EQ(back.issuer_name(), "redis");
+    EXPECT_GT(back.token(), lease.token());
+}
+
+TEST_F(fallback, a_lock_that_others_hold_is_no_reason)
+{
+    client others{redis, shared_postgres().conninfo()};
+    auto holder = others.acquire(resource);
+    EXPECT_FALSE(locks.try_acquire(resource));
+    EXPECT_EQ(shared_postgres()
+                  .query("SELECT count(*) FROM \"Fence it\".fence_issuer WHERE resource = '" +
+                         resource + "' AND lease_owner IS NOT NULL")
+                  .value_or("no such column"),
+              "0");
+}
+
+TEST_F(fallback, can_be_turned_off)
+{
+    client strict{redis, shared_postgres().conninfo(), {.fall_back = false}};
+    server.kill9();
+    EXPECT_THROW(strict.try_acquire(resource), issuer_unavailable);
+}
+
+TEST_F(fallback, both_away_is_told_with_both_reasons)
+{
+    test_support::tcp_proxy gone{server.socket_path()};
+    redis_locks nowhere{gone.url()};
+    client locks_of_nobody{nowhere, "host=127.0.0.1 user=postgres dbname=postgres port=" +
+                                        std::to_string(gone.port())};
+    gone.refuse();
+    try {
+        locks_of_nobody.try_acquire(resource);
+        FAIL();
+    } catch (issuer_unavailable const& e) {
+        EXPECT_NE(std::string{e.what()}.find("PostgreSQL"), std::string::npos) << e.what();
+    }
+}
+
+TEST_F(fallback, a_frozen_redis_is_fallen_back_from_too)
+{
+    client impatient{redis, shared_postgres().conninfo(), {.attempt_timeout = 400ms}};
+    impatient.acquire(resource).release();
+    server.pause();
+    auto lock = impatient.acquire(resource);
+    EXPECT_EQ(lock.issuer_name(), "database");
+    server.resume();
+}
+
+} // namespace
+} // namespace fencelock::test

@@ -1,0 +1,258 @@
+// Renewal, loss and release.
+#include "servers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace fencelock::test {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+class leases : public ::testing::Test {
+  protected:
+    test_support::tcp_proxy proxy{shared_redis().socket_path()};
+    redis_locks redis{proxy.url()};
+    client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
+    redis_locks direct_redis{shared_redis().socket_url()};
+    client others{direct_redis, shared_postgres().conninfo(), {.fall_back = false}};
+    std::string resource = new_resource();
+};
+
+TEST_F(leases, are_renewed_in_the_background)
+{
+    auto lock = locks.acquire(resource, {.ttl = 1500ms});
+    auto const first_end = lock.valid_until();
+    EXPECT_TRUE(wait_until([&] { return clock::now() > first_end + 1500ms; }));
+    EXPECT_TRUE(lock.held());
+    EXPECT_GT(lock.valid_until(), first_end);
+    EXPECT_FALSE(others.try_acquire(resource));
+}
+
+TEST_F(leases, go_on_through_a_passing_failure)
+{
+    auto lock = locks.acquire(resource, {.ttl = 8s});
+    auto const first_end = lock.valid_until();
+    proxy.refuse();
+    proxy.cut_all();
+    // Renewal is due after a third; the first tries fail.
+    EXPECT_TRUE(wait_until([&] { return clock::now() > first_end - 5s; }));
+    EXPECT_TRUE(lock.held());
+    proxy.accept_again();
+    EXPECT_TRUE(wait_until([&] { return lock.valid_until() > first_end; }));
+    EXPECT_TRUE(lock.held());
+    EXPECT_FALSE(lock.stop_token().stop_requested());
+}
+
+TEST_F(leases, are_lost_for_good_when_no_renewal_comes_through)
+{
+    std::atomic<int> losses{0};
+    std::int64_t lost_token = 0;
+    std::string lost_resource;
+    auto lock = locks.acquire(resource, {.ttl = 600ms, .on_lost = [&](lock_lost const& loss) {
+                                             lost_token = loss.token();
+                                             lost_resource = loss.resource();
+                                             ++losses;
+                                         }});
+    proxy.refuse();
+    proxy.cut_all();
+    EXPECT_TRUE(wait_until([&] { return losses == 1; }));
+    EXPECT_GE(clock::now(), lock.valid_until());
+    EXPECT_EQ(lost_token, lock.token());
+    EXPECT_EQ(lost_resource, resource);
+    EXPECT_TRUE(lock.stop_token().stop_requested());
+    EXPECT_FALSE(lock.held());
+    proxy.accept_again();
+    EXPECT_FALSE(lock.renew());
+    EXPECT_THROW(lock.transaction([](pqxx::work&) {}), lock_lost);
+    EXPECT_EQ(losses, 1);
+}
+
+TEST_F(leases, are_lost_on_time_while_another_leases_renewal_hangs)
+{
+    auto slow = locks.acquire(new_resource(), {.ttl = 3s});
+    std::atomic<bool> lost{false};
+    auto brief =
+        locks.acquire(resource, {.ttl = 1100ms, .on_lost = [&](lock_lost const&) { lost = true; }});
+    proxy.hold_replies();
+    EXPECT_TRUE(wait_until([&] { return lost.load(); }));
+    EXPECT_TRUE(slow.held() || clock::now() >= slow.valid_until());
+    proxy.release();
+}
+
+TEST_F(leases, without_renewal_end_with_their_ttl)
+{
+    std::atomic<bool> lost{false};
+    auto lock = locks.acquire(
+        resource, {.ttl = 50ms, .renew = false, .on_lost = [&](lock_lost const&) { lost = true; }});
+    EXPECT_TRUE(wait_until([&] { return lost.load(); }));
+    EXPECT_FALSE(lock.held());
+    auto next = others.acquire(resource, {.wait = 120s});
+    EXPECT_GT(next.token(), lock.token());
+    EXPECT_EQ(lock.release(), release_outcome::not_held);
+    EXPECT_TRUE(shared_redis().command({"GET", lock_key(resource)}));
+}
+
+TEST_F(leases, renewal_never_revives_what_somebody_ended)
+{
+    std::atomic<bool> lost{false};
+    auto lock =
+        locks.acquire(resource, {.ttl = 500ms, .on_lost = [&](lock_lost const&) { lost = true; }});
+    shared_redis().command({"DEL", lock_key(resource)});
+    EXPECT_TRUE(wait_until([&] { return lost.load(); }));
+    EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
+    EXPECT_FALSE(lock.renew());
+    EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
+}
+
+TEST_F(leases, a_former_holder_neither_renews_nor_releases_its_successors)
+{
+    auto former = locks.acquire(resource, {.ttl = 1h});
+    shared_redis().command({"DEL", lock_key(resource)});
+    auto current = others.acquire(resource, {.ttl = 1h});
+    auto const held = shared_redis().command({"GET", lock_key(resource)});
+    EXPECT_EQ(former.release(), release_outcome::not_held);
+    EXPECT_EQ(shared_redis().command({"GET", lock_key(resource)}), held);
+    EXPECT_TRUE(current.renew());
+}
+
+TEST_F(leases, an_explicit_renewal_extends_the_lease)
+{
+    auto lock = locks.acquire(resource, {.ttl = 1h, .renew = false});
+    auto const first_end = lock.valid_until();
+    shared_redis().command({"PEXPIRE", lock_key(resource), "1000000"});
+    EXPECT_TRUE(lock.renew());
+    EXPECT_GT(lock.valid_until(), first_end);
+    EXPECT_GT(std::stoll(*shared_redis().command({"PTTL", lock_key(resource)})), 1'000'000);
+}
+
+TEST_F(leases, a_release_whose_answer_is_lost_is_asked_again)
+{
+    auto lock = locks.acquire(resource);
+    proxy.drop_next_reply(lock_key(resource));
+    EXPECT_EQ(lock.release(), release_outcome::not_held); // it was the first that ended it
+    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
+}
+
+TEST_F(leases, a_release_without_an_answer_can_be_tried_again)
+{
+    client impatient{
+        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
+    auto lock = impatient.acquire(resource);
+    proxy.refuse();
+    proxy.cut_all();
+    EXPECT_EQ(lock.release(), release_outcome::unknown);
+    EXPECT_FALSE(lock.held());
+    proxy.accept_again();
+    EXPECT_EQ(lock.release(), release_outcome::released);
+    EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
+}
+
+TEST_F(leases, the_destructor_does_not_throw_where_nobody_answers)
+{
+    client impatient{
+        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 200ms}};
+    {
+        auto lock = impatient.acquire(resource);
+        proxy.hold_replies();
+    }
+    proxy.release();
+    static_assert(std::is_nothrow_destructible_v<lock>);
+    static_assert(std::is_nothrow_move_constructible_v<lock>);
+}
+
+TEST_F(leases, a_release_wakes_one_waiter)
+{
+    auto lock = locks.acquire(resource);
+    lock.release();
+    auto const wake = "fencelock:v1:{" + resource + "}:wake";
+    EXPECT_EQ(shared_redis().command({"LLEN", wake}).value(), "1");
+    EXPECT_GT(std::stoll(*shared_redis().command({"PTTL", wake})), 0);
+    auto again = locks.acquire(resource);
+    again.release();
+    EXPECT_LE(std::stoll(*shared_redis().command({"LLEN", wake})), 1);
+}
+
+TEST_F(leases, handles_outlive_their_client)
+{
+    std::optional<client> brief{std::in_place, redis, shared_postgres().conninfo()};
+    auto lock = brief->acquire(resource, {.ttl = 900ms});
+    auto const first_end = lock.valid_until();
+    brief.reset();
+    EXPECT_TRUE(wait_until([&] { return lock.valid_until() > first_end; }));
+    EXPECT_EQ(lock.transaction([](pqxx::work&) { return 3; }), 3);
+    EXPECT_EQ(lock.release(), release_outcome::released);
+}
+
+TEST_F(leases, may_be_used_by_several_threads)
+{
+    auto lock = locks.acquire(resource, {.ttl = 3s});
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&] {
+            for (int i = 0; i < 20; ++i) {
+                EXPECT_TRUE(lock.held());
+                EXPECT_TRUE(lock.renew());
+                lock.transaction([](pqxx::work& tx) { tx.exec("SELECT 1"); });
+                EXPECT_GT(lock.valid_until(), clock::now());
+            }
+        });
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_EQ(lock.release(), release_outcome::released);
+}
+
+// Counts what a handle does with its issuer.
+class counting_issuer final : public issuer {
+  public:
+    std::string_view name() const noexcept override { return "counting"; }
+
+    std::optional<grant> try_acquire(lease_request const&) override
+    {
+        released = false;
+        return grant{++last, last, clock::now()};
+    }
+
+    std::optional<clock::time_point> renew(held_lease const& lease, std::chrono::milliseconds,
+                                           clock::time_point) override
+    {
+        if (released && lease.token == last)
+            ++renewals_after_release;
+        ++renewals;
+        return clock::now();
+    }
+
+    bool release(held_lease const&, clock::time_point) override
+    {
+        released = true;
+        return true;
+    }
+
+    std::atomic<std::int64_t> last{0};
+    std::atomic<bool> released{false};
+    std::atomic<int> renewals{0};
+    std::atomic<int> renewals_after_release{0};
+};
+
+TEST(lease_states, no_renewal_starts_after_a_release_began)
+{
+    auto const counting = std::make_shared<counting_issuer>();
+    client locks{counting, shared_postgres().conninfo()};
+    for (int i = 0; i < 200 || counting->renewals < 50; ++i) {
+        auto lock = locks.try_acquire("r", {.ttl = 9ms});
+        if (!lock)
+            continue;
+        auto const seen = counting->renewals.load();
+        if (i % 2 == 0) {
+            EXPECT_TRUE(wait_until([&] { return counting->renewals > seen || !lock->held(); }));
+        }
+        lock->release();
+    }
+    EXPECT_EQ(counting->renewals_after_release, 0);
+}
+
+} // namespace
+} // namespace fencelock::test
