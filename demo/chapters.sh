@@ -8,8 +8,8 @@ sql() { "$("$PG_CONFIG" --bindir)/psql" -XqAt -v ON_ERROR_STOP=1 -d "${database:
 
 # The same, where an error is expected: sets $answer to the server's message with its SQLSTATE.
 sql_attempt() {
-    answer=$("$("$PG_CONFIG" --bindir)/psql" -XqAt -v VERBOSITY=verbose -d shop -c "$1" 2>&1 |
-        sed -n '/^\(ERROR\|DETAIL\|HINT\)/p')
+    answer=$("$("$PG_CONFIG" --bindir)/psql" -XqAt -v VERBOSITY=verbose -d shop -c "$1" 2>&1) || true
+    answer=$(sed -n '/^\(ERROR\|DETAIL\|HINT\)/p' <<<"$answer")
 }
 
 row() { sql "SELECT concat_ws(' ', status, changed_by, fence_token) FROM orders WHERE id = $order"; }

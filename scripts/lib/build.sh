@@ -3,9 +3,11 @@
 # own objects nor this build disturb each other. Sourced after session.sh and servers.sh; the current
 # directory is the checkout's top.
 
-build_dir=$PWD/build/scripts
+build_dir=$PWD/build/${0##*/}
 tree=$build_dir/tree
+prefix=$build_dir/prefix # where the client is installed for its consumers
 jobs=$(nproc)
+warnings='-Wall -Wextra' # scripts/check adds -Werror: a newer compiler must not keep anybody from a demo
 
 # One run at a time in one checkout; others wait.
 lock_build() {
@@ -24,28 +26,29 @@ copy_tree() {
 }
 
 build_extension() {
-    make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} -Wall -Wextra -Werror"
+    make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings"
 }
 
 install_extension() {
-    make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} -Wall -Wextra -Werror" install
+    make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings" install
 }
 
 # With the tests where TESTS is ON. (Chained by &&: a caller's condition switches `set -e` off.)
 build_client() { # TESTS
     cmake -S "$tree/client" -B "$build_dir/client" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DFENCELOCK_BUILD_TESTS="$1" &&
+        -DCMAKE_CXX_FLAGS="$warnings" -DFENCELOCK_BUILD_TESTS="$1" \
+        -DCMAKE_INSTALL_PREFIX="$prefix" &&
         cmake --build "$build_dir/client" -j "$jobs"
 }
 
-# Into $session_dir/prefix, where consumers find it.
 install_client() {
-    cmake --install "$build_dir/client" --prefix "$session_dir/prefix"
+    rm -rf "$prefix"
+    cmake --install "$build_dir/client"
 }
 
 # The demonstration's holder, a consumer of the installed client like any other.
 build_demo() {
     cmake -S "$tree/demo" -B "$build_dir/demo" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-        -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DCMAKE_PREFIX_PATH="$session_dir/prefix" &&
+        -DCMAKE_CXX_FLAGS="$warnings" -DCMAKE_PREFIX_PATH="$prefix" &&
         cmake --build "$build_dir/demo" -j "$jobs"
 }

@@ -94,21 +94,24 @@ show_differences() { # FILE...
     done
 }
 
-# Every GoogleTest case is a test of its own to ctest.
+# Each GoogleTest case counts, and each program that ended before its cases did.
 run_client_tests() {
-    local line='^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*'
-    counted_suite "client" "$line Passed " "$line(\\*\\*\\*(Failed|Timeout|Exception)|Not Run)" \
-        "$line(\\*\\*\\*Skipped|Disabled)" run_ctest
+    local case_line='^[0-9]+: \[ +(%s) +\] .* \([0-9]+ ms\)$'
+    # shellcheck disable=SC2059 # a pattern with a place for the word
+    counted_suite "client" "$(printf "$case_line" OK)" \
+        "$(printf "$case_line" FAILED)|^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*(\\*\\*\\*(Timeout|Exception)|Not Run)" \
+        "$(printf "$case_line" SKIPPED)" run_ctest
+    $suite_ok || sed -n '/: Failure$/,/\[  FAILED  \]/p' "$log_dir/client.log" | head -n 200
 }
 
 run_ctest() {
     cd "$build_dir/client" || return
-    ctest --output-on-failure --timeout 300 -j "$jobs"
+    ctest --verbose --timeout 300 -j "$jobs"
 }
 
 check_cmake_consumer() {
     cmake -S "$tree/scripts/consumer" -B "$session_dir/consumer" \
-        -DCMAKE_PREFIX_PATH="$session_dir/prefix" -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror'
+        -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="$warnings"
     cmake --build "$session_dir/consumer"
     LD_LIBRARY_PATH=$(client_libdir) "$session_dir/consumer/consumer"
     "$session_dir/consumer/consumer_static"
@@ -118,20 +121,21 @@ check_pkg_config_consumer() {
     local flags
     flags=$(PKG_CONFIG_PATH=$(client_libdir)/pkgconfig pkg-config --cflags --libs fencelock)
     # shellcheck disable=SC2086 # several words
-    "${CXX:-g++}" -std=c++20 -Wall -Wextra -Werror "$tree/scripts/consumer/consumer.cpp" $flags \
+    "${CXX:-g++}" -std=c++20 $warnings "$tree/scripts/consumer/consumer.cpp" $flags \
         -o "$session_dir/pkg_config_consumer"
     LD_LIBRARY_PATH=$(client_libdir) "$session_dir/pkg_config_consumer"
 }
 
 # Where libfencelock.so went: lib, lib64, or lib/<triplet>.
-client_libdir() { dirname "$(find "$session_dir/prefix" -name 'libfencelock.so' | head -n 1)"; }
+client_libdir() { dirname "$(find "$prefix" -name 'libfencelock.so' | head -n 1)"; }
 
 # make install-client with DESTDIR writes below it, and nowhere else.
 check_staged_install() {
     local stage=$session_dir/stage
     make -C "$tree" CLIENT_BUILD="$build_dir/client" PREFIX=/opt/fencelock DESTDIR="$stage" install-client
     [[ -n $(find "$stage/opt/fencelock" -name 'libfencelock.so*') ]]
-    [[ -d $stage/opt/fencelock/include/fencelock && ! -e /opt/fencelock ]]
+    [[ -d $stage/opt/fencelock/include/fencelock && $(find "$stage" -mindepth 1 -maxdepth 1) == "$stage/opt" ]]
+    grep -r '^prefix=/opt/fencelock$' "$stage" --include=fencelock.pc
 }
 
 run_demo() {
