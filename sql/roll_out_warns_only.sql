@@ -1,0 +1,33 @@
+-- unfenced=warn: a write without a token is told and passes, so that a guard can be tried; a stale one is refused all the same.
+\set ECHO none
+\i sql/include/outcome.psql
+CREATE TABLE tried (id int PRIMARY KEY, note text, fence_token bigint);
+SELECT fence_attach('tried', 'warn:{id}', 'fence_token', 'unfenced=warn');
+
+\set VERBOSITY default
+INSERT INTO tried VALUES (1, 'no token');
+UPDATE tried SET note = 'no token' WHERE id = 1;
+DELETE FROM tried WHERE id = 1;
+\set VERBOSITY sqlstate
+INSERT INTO tried VALUES (1, 'no token'), (2, 'no token');
+SELECT * FROM tried ORDER BY id;
+SELECT fence_token('warn:1') IS NULL;
+
+-- What presents a token is compared and stamped as ever.
+UPDATE tried SET note = 'stamped', fence_token = 10 WHERE id = 1;
+SELECT pg_temp.outcome($$UPDATE tried SET note = 'stale', fence_token = 9 WHERE id = 1$$);
+BEGIN;
+SELECT fence_check('warn:1', 11);
+UPDATE tried SET note = 'claimed' WHERE id = 1;
+COMMIT;
+BEGIN;
+SET LOCAL fencelock.claims = '{"warn:1": 10}';
+SELECT pg_temp.outcome_code($$UPDATE tried SET note = 'stale' WHERE id = 1$$);
+COMMIT;
+UPDATE tried SET note = 'no token: the last one stays in the row' WHERE id = 1;
+SELECT * FROM tried ORDER BY id;
+SELECT pg_temp.outcome_code($$UPDATE tried SET fence_token = -1 WHERE id = 1$$);
+
+-- TRUNCATE is refused even so.
+SELECT pg_temp.outcome_code($$TRUNCATE tried$$);
+DROP TABLE tried;
