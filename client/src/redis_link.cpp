@@ -122,7 +122,7 @@ bool redis_link::fresh() const noexcept
 
 std::int64_t redis_link::server_time(steady::time_point when, steady::time_point deadline)
 {
-    if (steady::now() - server_ms_read_at_ > clock_sample_lasts) {
+    if (!server_ms_ || steady::now() - server_ms_read_at_ > clock_sample_lasts) {
         try {
             ask_time(deadline);
         } catch (link_failure const& failure) {
@@ -130,7 +130,8 @@ std::int64_t redis_link::server_time(steady::time_point when, steady::time_point
         }
     }
     // The server looked at its clock before the reply was read, so the true value is no less.
-    return server_ms_ + std::chrono::duration_cast<milliseconds>(when - server_ms_read_at_).count();
+    return *server_ms_ +
+           std::chrono::duration_cast<milliseconds>(when - server_ms_read_at_).count();
 }
 
 void redis_link::note_server_time(std::int64_t ms)
@@ -150,7 +151,6 @@ void redis_link::greet(steady::time_point deadline)
     }
     if (address_.database != 0)
         throw_if_error(command(
-            std::array<std::string, 2>{"SELECT", std::to_string(address_.database)}, deadline));
     ask_time(deadline);
 }
 

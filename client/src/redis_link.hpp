@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -46,7 +47,7 @@ class redis_error : public std::runtime_error {
 /// not each read of it, and no signal is raised by a closed connection. Not thread-safe.
 class redis_link {
   public:
-    /// Connects, authenticates, selects the database, asks the time. Throws link_failure (never
+    /// Connects, authenticates, selects the database. Throws link_failure (never
     /// sent) or redis_error.
     redis_link(redis_address const& address, steady::time_point deadline);
     ~redis_link();
@@ -82,7 +83,7 @@ class redis_link {
     redis_address address_;
     unique_fd socket_;
     std::unique_ptr<reader> reader_;
-    std::int64_t server_ms_ = 0;
+    std::optional<std::int64_t> server_ms_;
     steady::time_point server_ms_read_at_{};
 };
 

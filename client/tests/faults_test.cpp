@@ -79,7 +79,7 @@ TEST_F(faults, an_acquire_whose_reply_never_comes_is_released)
         redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
     impatient.acquire(resource).release();
     proxy.hold_replies(); // the server grants, nobody hears of it
-    EXPECT_THROW(impatient.try_acquire(resource), outcome_unknown);
+    EXPECT_THROW(impatient.try_acquire(resource, {.ttl = 1h}), outcome_unknown);
     proxy.release();
     EXPECT_TRUE(wait_until([&] { return !shared_redis().command({"GET", lock_key(resource)}); }));
 }
