@@ -151,7 +151,7 @@ void redis_link::greet(steady::time_point deadline)
     }
     if (address_.database != 0)
         throw_if_error(command(
-    ask_time(deadline);
+            std::array<std::string, 2>{"SELECT", std::to_string(address_.database)}, deadline));
 }
 
 void redis_link::ask_time(steady::time_point deadline)
