@@ -364,9 +364,12 @@ TEST_F(transactions, confirm_replaces_a_refused_token_unseen)
     auto const reserved = std::stoll(
         *shared_postgres().query("SELECT \"Fence it\".fence_issue('" + resource + "', 10)"));
     EXPECT_GT(reserved, first);
-    auto lock = locks.acquire(resource, {.confirm = true});
+    int losses = 0;
+    auto lock =
+        locks.acquire(resource, {.confirm = true, .on_lost = [&](lock_lost const&) { ++losses; }});
     EXPECT_GT(lock.token(), reserved);
     EXPECT_TRUE(lock.held());
+    EXPECT_EQ(losses, 0); // of the handle that was never seen
     insert(lock);
 }
 
