@@ -377,7 +377,9 @@ TEST_F(transactions, stamps_write_the_token_and_refuse_rows_of_a_newer_holder)
 {
     shared_postgres().query("INSERT INTO plain VALUES ('" + resource + "', 'new', NULL), ('" +
                             resource + "b', 'new', NULL)");
-    auto [former, current] = stalled_and_current();
+    auto holders = stalled_and_current();
+    auto& former = holders.former;
+    auto& current = holders.current;
     auto const where = std::string{"name IN ($2, $3)"};
     auto const touched = current.transaction([&](pqxx::work& tx) {
         return current.stamp().update(tx, "plain", "status = $1", where, "fresh", resource,
