@@ -10,6 +10,7 @@
 #include "installation.hpp"
 #include "issuer_store.hpp"
 #include "mark_store.hpp"
+#include "merge_watch.hpp"
 #include "pg.hpp"
 #include "pg_compat.hpp"
 #include "resource_name.hpp"
@@ -133,6 +134,7 @@ void _PG_init(void)
     watch_installation();
     watch_guarded_tables();
     watch_transactions();
+    watch_merges();
 }
 
 Datum fence_check(PG_FUNCTION_ARGS)

@@ -4,6 +4,7 @@
 #include "claims.hpp"
 #include "errors.hpp"
 #include "guard_config.hpp"
+#include "merge_watch.hpp"
 #include "settings.hpp"
 
 namespace fencelock {
@@ -69,7 +70,8 @@ token stamp_of(const guarded_row& row)
     // The old value is a stamp where the SET list names the column. An earlier trigger's change
     // does not show in the list, but has changed the value.
     int member = row.config.token_column - FirstLowInvalidHeapAttributeNumber;
-    return bms_is_member(member, row.trigger->tg_updatedcols) ? written : no_token;
+    bool named = bms_is_member(member, row.trigger->tg_updatedcols) && !inside_merge();
+    return named ? written : no_token;
 }
 
 // The token by which the row's write presents itself for the resource, in the order stamp, claim,

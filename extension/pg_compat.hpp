@@ -7,6 +7,15 @@
 #define FENCELOCK_EXPORTS_BEGIN _Pragma("GCC visibility push(default)")
 #define FENCELOCK_EXPORTS_END _Pragma("GCC visibility pop")
 
+// ExecutorRun's hook lost its last argument with 18.
+#if PG_VERSION_NUM >= 180000
+#define FENCELOCK_EXECUTE_ONCE_PARAMETER
+#define FENCELOCK_EXECUTE_ONCE_ARGUMENT
+#else
+#define FENCELOCK_EXECUTE_ONCE_PARAMETER , bool execute_once
+#define FENCELOCK_EXECUTE_ONCE_ARGUMENT , execute_once
+#endif
+
 namespace fencelock::compat {
 
 inline IndexScanDesc index_beginscan(Relation heap, Relation index, Snapshot snapshot, int keys)
