@@ -46,8 +46,13 @@ class acquisition {
         for (;;) {
             trouble_ = nullptr;
             try {
-                if (auto lease = attempt())
+                auto lease = attempt();
+                if (lease && lease->hand_over(options_.on_lost))
                     return lease;
+                if (lease)
+                    throw issuer_unavailable{"the lease of \"" + resource_ +
+                                                 "\" ended while it was being confirmed",
+                                             resource_, lease->id().token};
             } catch (issuer_unavailable const&) {
                 trouble_ = std::current_exception();
             } catch (outcome_unknown const&) {

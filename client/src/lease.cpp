@@ -26,7 +26,7 @@ lease::lease(std::shared_ptr<core> shared, std::shared_ptr<issuer> granted_by, h
              grant const& granted, acquire_options const& options)
     : core_{std::move(shared)}, issuer_{std::move(granted_by)}, id_{std::move(id)},
       ttl_{options.ttl}, renewed_{options.renew}, block_end_{granted.block_end},
-      on_lost_{options.on_lost}, valid_until_{granted.counted_from + reliable(options.ttl)}
+      valid_until_{granted.counted_from + reliable(options.ttl)}
 {
 }
 
@@ -54,10 +54,16 @@ void lease::require_held()
     if (held())
         return;
     std::lock_guard const guard{mutex_};
-    auto const why = state_ == state::lost ? why_lost_ : std::string{"it was released"};
-    throw lock_lost{"the lock of \"" + id_.resource + "\" with token " + std::to_string(id_.token) +
-                        " is over: " + why,
-                    id_.resource, id_.token};
+    throw loss();
+}
+
+bool lease::hand_over(std::function<void(lock_lost const&)> on_lost)
+{
+    if (!held())
+        return false;
+    std::lock_guard const guard{mutex_};
+    on_lost_ = std::move(on_lost);
+    return state_ == state::held;
 }
 
 bool lease::renew()
@@ -174,24 +180,29 @@ bool lease::renew_until(steady::time_point deadline)
 
 void lease::lose(std::string const& why)
 {
-    {
-        std::lock_guard const guard{mutex_};
-        if (state_ != state::held)
-            return;
-        state_ = state::lost;
-        why_lost_ = why;
-    }
-    stop_.request_stop();
-    if (!on_lost_)
+    std::unique_lock guard{mutex_};
+    if (state_ != state::held)
         return;
+    state_ = state::lost;
+    why_lost_ = why;
+    auto const on_lost = std::move(on_lost_);
+    auto const told = loss();
+    guard.unlock();
+
+    stop_.request_stop();
     try {
-        require_held(); // throws what on_lost is told
-    } catch (lock_lost const& loss) {
-        try {
-            on_lost_(loss);
-        } catch (...) {
-        }
+        if (on_lost)
+            on_lost(told);
+    } catch (...) { // as on_lost is documented
     }
+}
+
+lock_lost lease::loss() const
+{
+    auto const why = state_ == state::lost ? why_lost_ : std::string{"it was released"};
+    return lock_lost{"the lock of \"" + id_.resource + "\" with token " +
+                         std::to_string(id_.token) + " is over: " + why,
+                     id_.resource, id_.token};
 }
 
 steady::time_point lease::attempt_deadline() const

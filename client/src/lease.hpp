@@ -33,6 +33,10 @@ class lease {
     /// Throws lock_lost where the lease is over.
     void require_held();
 
+    /// The caller of acquire gets the handle now, and hears of a loss from here on. False where the
+    /// lease is over already: then it must not get it.
+    bool hand_over(std::function<void(lock_lost const&)> on_lost);
+
     bool renew();
     release_outcome release() noexcept;
     void confirm(steady::time_point deadline);
@@ -56,6 +60,7 @@ class lease {
 
     bool renew_until(steady::time_point deadline);
     void lose(std::string const& why);
+    lock_lost loss() const; // with the mutex held
     steady::time_point attempt_deadline() const;
 
     std::shared_ptr<core> const core_;
@@ -64,13 +69,13 @@ class lease {
     milliseconds const ttl_;
     bool const renewed_; // in the background
     std::int64_t const block_end_;
-    std::function<void(lock_lost const&)> const on_lost_;
     std::stop_source stop_;
 
     mutable std::mutex mutex_;
     state state_ = state::held;
     steady::time_point valid_until_;
     std::string why_lost_;
+    std::function<void(lock_lost const&)> on_lost_;
 };
 
 } // namespace fencelock::detail

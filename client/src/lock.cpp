@@ -31,7 +31,8 @@ lock::lock(lock&& other) noexcept = default;
 
 lock& lock::operator=(lock&& other) noexcept
 {
-    let_go(std::exchange(lease_, std::move(other.lease_)));
+    if (this != &other)
+        let_go(std::exchange(lease_, std::move(other.lease_)));
     return *this;
 }
 

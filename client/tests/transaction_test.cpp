@@ -364,9 +364,12 @@ TEST_F(transactions, confirm_replaces_a_refused_token_unseen)
     auto const reserved = std::stoll(
         *shared_postgres().query("SELECT \"Fence it\".fence_issue('" + resource + "', 10)"));
     EXPECT_GT(reserved, first);
-    auto lock = locks.acquire(resource, {.confirm = true});
+    int losses = 0;
+    auto lock =
+        locks.acquire(resource, {.confirm = true, .on_lost = [&](lock_lost const&) { ++losses; }});
     EXPECT_GT(lock.token(), reserved);
     EXPECT_TRUE(lock.held());
+    EXPECT_EQ(losses, 0); // of the handle that was never seen
     insert(lock);
 }
 
@@ -374,7 +377,9 @@ TEST_F(transactions, stamps_write_the_token_and_refuse_rows_of_a_newer_holder)
 {
     shared_postgres().query("INSERT INTO plain VALUES ('" + resource + "', 'new', NULL), ('" +
                             resource + "b', 'new', NULL)");
-    auto [former, current] = stalled_and_current();
+    auto holders = stalled_and_current();
+    auto& former = holders.former;
+    auto& current = holders.current;
     auto const where = std::string{"name IN ($2, $3)"};
     auto const touched = current.transaction([&](pqxx::work& tx) {
         return current.stamp().update(tx, "plain", "status = $1", where, "fresh", resource,

@@ -105,7 +105,8 @@ class FENCELOCK_EXPORT lock {
         return tx.run(std::forward<Work>(work));
     }
 
-    /// The same through a connection of the caller's, which is in no transaction.
+    /// The same through a connection of the caller's, which is in no transaction. Where it breaks
+    /// before the commit, that is pqxx::broken_connection.
     template <typename Work>
     std::invoke_result_t<Work, pqxx::work&> transaction(pqxx::connection& connection, Work&& work,
                                                         transaction_options const& options = {})
