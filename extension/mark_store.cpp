@@ -69,13 +69,13 @@ struct new_row {
     bool nulls[resource_columns];
 };
 
-new_row row_with_mark(const presentation& p)
+new_row form_row(std::string_view resource, token mark, const text* owner)
 {
     new_row row{};
-    row.values[column_resource - 1] = PointerGetDatum(text_of(p.resource));
-    row.values[column_mark - 1] = Int64GetDatum(p.presented);
-    row.values[column_owner - 1] = PointerGetDatum(p.owner);
-    row.nulls[column_owner - 1] = p.owner == nullptr;
+    row.values[column_resource - 1] = PointerGetDatum(text_of(resource));
+    row.values[column_mark - 1] = Int64GetDatum(mark);
+    row.values[column_owner - 1] = PointerGetDatum(owner);
+    row.nulls[column_owner - 1] = owner == nullptr;
     row.values[column_changed - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
     return row;
 }
@@ -89,15 +89,33 @@ step queue_up(presentation& p, const row_version& version, LockTupleMode mode, v
     return step::decided;
 }
 
+// A resource that has no row here and none among the issues may have been pruned: then the floor is
+// its mark.
+verdict judge_unknown(const presentation& p)
+{
+    verdict outcome;
+    if (judge_by_issues(p.resource, p.presented, outcome))
+        return outcome;
+    token floor = mark_in(p.table, find_row(p.table, floor_name).settled);
+    return p.presented < floor ? refused(p, refusal::stale, floor) : accepted(p);
+}
+
+// The floor is read again once our row stands: a prune that deleted the resource's row before that
+// has committed its floor by then, and one that comes later finds our row.
 step insert_mark(presentation& p, verdict& outcome)
 {
-    outcome = judge_by_issues(p.resource, p.presented);
+    outcome = judge_unknown(p);
     if (outcome.why != refusal::none)
         return step::decided;
     if (is_behind_claim(p, nullptr, false))
         return refuse_behind(p, outcome);
-    new_row row = row_with_mark(p);
-    return insert_row(p.table, {row.values, row.nulls}) ? step::decided : step::look_again;
+    new_row row = form_row(p.resource, p.presented, p.owner);
+    if (!insert_row(p.table, {row.values, row.nulls}))
+        return step::look_again;
+    outcome = judge_unknown(p);
+    if (outcome.why != refusal::none)
+        delete_row(p.table, find_row(p.table, p.resource).settled.tid());
+    return step::decided;
 }
 
 // Takes the row lock that a raise needs where the version is locked already, by this transaction or
@@ -105,15 +123,7 @@ step insert_mark(presentation& p, verdict& outcome)
 // have to wait for.
 bool lock_for_raise(presentation& p, const row_version& version)
 {
-    HeapTupleData tuple;
-    tuple.t_self = *version.tid();
-    Buffer buffer;
-    TM_FailureData failure;
-    TM_Result result =
-        heap_lock_tuple(p.table.heap, &tuple, GetCurrentCommandId(true), LockTupleNoKeyExclusive,
-                        LockWaitSkip, false, &buffer, &failure);
-    ReleaseBuffer(buffer);
-    return result == TM_Ok;
+    return lock_version(p.table, version.tid(), LockTupleNoKeyExclusive, LockWaitSkip) == TM_Ok;
 }
 
 // Writes token and owner over the version found, once nobody else holds it.
@@ -128,7 +138,7 @@ step write_mark(presentation& p, const row_versions& row, bool fresh_over_locker
     bool lock_first = is_locked(version);
     if (lock_first && !lock_for_raise(p, version))
         return step::look_again;
-    new_row values = row_with_mark(p);
+    new_row values = form_row(p.resource, p.presented, p.owner);
     TM_Result result =
         update_row(p.table, version.tid(), {values.values, values.nulls}, lock_first);
     outcome = accepted(p);
@@ -137,7 +147,8 @@ step write_mark(presentation& p, const row_versions& row, bool fresh_over_locker
 
 step raise_mark(presentation& p, const row_versions& row, verdict& outcome)
 {
-    outcome = judge_by_issues(p.resource, p.presented);
+    outcome = accepted(p);
+    judge_by_issues(p.resource, p.presented, outcome);
     return outcome.why == refusal::none ? write_mark(p, row, true, outcome) : step::decided;
 }
 
@@ -161,13 +172,7 @@ step share_mark(presentation& p, const row_version& version, verdict& outcome)
     outcome = accepted(p);
     if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version.tuple->t_data)))
         return step::decided; // our own raise keeps everybody else out
-    HeapTupleData tuple;
-    tuple.t_self = *version.tid();
-    Buffer buffer;
-    TM_FailureData failure;
-    TM_Result result = heap_lock_tuple(p.table.heap, &tuple, GetCurrentCommandId(true),
-                                       LockTupleShare, LockWaitSkip, false, &buffer, &failure);
-    ReleaseBuffer(buffer);
+    TM_Result result = lock_version(p.table, version.tid(), LockTupleShare, LockWaitSkip);
     return result == TM_Ok ? step::decided : step::look_again;
 }
 
@@ -230,7 +235,10 @@ verdict present_to_mark(std::string_view resource, token presented, const text* 
 token mark_of(std::string_view resource)
 {
     opened_table table = open_own_table(own_table::resource, AccessShareLock);
-    token mark = mark_in(table, find_row(table, resource).settled);
+    row_versions row = find_row(table, resource);
+    if (!row.settled.exists())
+        row = find_row(table, floor_name);
+    token mark = mark_in(table, row.settled);
     close_own_table(table);
     return mark;
 }
@@ -240,8 +248,43 @@ token highest_mark_of(std::string_view resource)
     opened_table table = open_own_table(own_table::resource, AccessShareLock);
     row_versions row = find_row(table, resource);
     token mark = std::max(mark_in(table, row.settled), mark_in(table, row.pending));
+    if (row.none())
+        mark = mark_in(table, find_row(table, floor_name).settled);
     close_own_table(table);
     return mark;
+}
+
+void set_mark(std::string_view resource, token mark)
+{
+    opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
+    new_row values = form_row(resource, mark, nullptr);
+    for (bool done = false; !done;) {
+        row_versions row = find_and_lock_row(table, resource);
+        done = row.settled.exists() ? update_row(table, row.settled.tid(),
+                                                 {values.values, values.nulls}, true) == TM_Ok
+                                    : insert_row(table, {values.values, values.nulls});
+    }
+    close_own_table(table);
+}
+
+bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& mark)
+{
+    opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
+    row_versions row = find_row(table, resource);
+    bool taken = row.none();
+    mark = no_token;
+    if (!taken && !row.pending.exists()) {
+        bool is_null;
+        Datum changed = column_of(table, row.settled.tuple, column_changed, is_null);
+        taken = DatumGetTimestampTz(changed) < idle_since &&
+                lock_version(table, row.settled.tid(), LockTupleExclusive, LockWaitSkip) == TM_Ok;
+        if (taken) {
+            mark = mark_in(table, row.settled);
+            delete_row(table, row.settled.tid());
+        }
+    }
+    close_own_table(table);
+    return taken;
 }
 
 } // namespace fencelock

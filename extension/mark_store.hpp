@@ -13,10 +13,22 @@ namespace fencelock {
 // REPEATABLE READ and SERIALIZABLE where the transaction's snapshot would read behind its claim.
 verdict present_to_mark(std::string_view resource, token presented, const text* owner);
 
-// The newest committed mark, or this transaction's own; 0 where there is none. Takes no lock.
+// The newest committed mark, or this transaction's own; for a resource without one the floor; 0
+// where there is none of them. Takes no lock.
 token mark_of(std::string_view resource);
 
 // The same, or the mark that a transaction in progress is raising it to, where that is higher.
 token highest_mark_of(std::string_view resource);
+
+// Sets the mark, down if need be, once nobody holds it. No owner is left.
+void set_mark(std::string_view resource, token mark);
+
+// The row whose mark is the floor: what unknown resources are measured against once others have
+// been pruned. Resources have no empty name.
+inline constexpr std::string_view floor_name = "";
+
+// Deletes the resource's mark and tells it, if it has been idle since then and nobody holds it;
+// true also where there is none.
+bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& mark);
 
 } // namespace fencelock

@@ -178,6 +178,14 @@ bool insert_index_entry(const opened_table& table, HeapTuple tuple, IndexUniqueC
                                 BuildIndexInfo(table.index));
 }
 
+void wait_for_insertion(const opened_table& table, const row_version& pending)
+{
+    if (pending.speculative != 0)
+        SpeculativeInsertionWait(pending.writer, pending.speculative);
+    else
+        XactLockTableWait(pending.writer, table.heap, pending.tid(), XLTW_InsertIndex);
+}
+
 } // namespace
 
 row_versions find_row(const opened_table& table, std::string_view name)
@@ -191,6 +199,40 @@ row_versions find_row(const opened_table& table, std::string_view name)
             return seen;
     }
     return find_by_index(table, name, hash);
+}
+
+TM_Result lock_version(const opened_table& table, ItemPointer found, LockTupleMode mode,
+                       LockWaitPolicy policy)
+{
+    HeapTupleData tuple;
+    tuple.t_self = *found;
+    Buffer buffer;
+    TM_FailureData failure;
+    TM_Result result = heap_lock_tuple(table.heap, &tuple, GetCurrentCommandId(true), mode, policy,
+                                       false, &buffer, &failure);
+    ReleaseBuffer(buffer);
+    return result;
+}
+
+row_versions find_and_lock_row(const opened_table& table, std::string_view name)
+{
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        row_versions row = find_row(table, name);
+        if (row.none())
+            return row;
+        if (!row.settled.exists())
+            wait_for_insertion(table, row.pending);
+        else if (lock_version(table, row.settled.tid(), LockTupleNoKeyExclusive, LockWaitBlock) ==
+                 TM_Ok)
+            return row;
+    }
+}
+
+void delete_row(const opened_table& table, ItemPointer found)
+{
+    simple_heap_delete(table.heap, found);
+    CommandCounterIncrement();
 }
 
 bool insert_row(const opened_table& table, row_values row)
