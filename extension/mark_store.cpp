@@ -3,6 +3,7 @@
 #include "issuer_store.hpp"
 #include "named_row.hpp"
 #include "row_wait.hpp"
+#include "stat.hpp"
 
 namespace fencelock {
 
@@ -18,6 +19,7 @@ struct presentation {
     token presented;
     const text* owner;
     row_queue queue;
+    bool advanced; // the mark was raised
 };
 
 enum class step : uint8 { look_again, decided };
@@ -80,10 +82,11 @@ new_row form_row(std::string_view resource, token mark, const text* owner)
     return row;
 }
 
-step queue_up(presentation& p, const row_version& version, LockTupleMode mode, verdict& outcome)
+step queue_up(presentation& p, const row_versions& row, LockTupleMode mode, verdict& outcome)
 {
+    token holding = std::max(mark_in(p.table, row.settled), mark_in(p.table, row.pending));
     token newer;
-    if (wait_for_row(p.queue, version, mode, newer) != queue_result::newer_waits)
+    if (wait_for_row(p.queue, row.oldest(), mode, holding, newer) != queue_result::newer_waits)
         return step::look_again;
     outcome = refused(p, refusal::stale, newer);
     return step::decided;
@@ -113,7 +116,8 @@ step insert_mark(presentation& p, verdict& outcome)
     if (!insert_row(p.table, {row.values, row.nulls}))
         return step::look_again;
     outcome = judge_unknown(p);
-    if (outcome.why != refusal::none)
+    p.advanced = outcome.why == refusal::none;
+    if (!p.advanced)
         delete_row(p.table, find_row(p.table, p.resource).settled.tid());
     return step::decided;
 }
@@ -131,7 +135,7 @@ step write_mark(presentation& p, const row_versions& row, bool fresh_over_locker
 {
     const row_version& version = row.oldest();
     if (row.pending.exists() || is_held(version, LockTupleNoKeyExclusive))
-        return queue_up(p, version, LockTupleNoKeyExclusive, outcome);
+        return queue_up(p, row, LockTupleNoKeyExclusive, outcome);
 
     if (is_behind_claim(p, &version, fresh_over_lockers))
         return refuse_behind(p, outcome);
@@ -142,6 +146,7 @@ step write_mark(presentation& p, const row_versions& row, bool fresh_over_locker
     TM_Result result =
         update_row(p.table, version.tid(), {values.values, values.nulls}, lock_first);
     outcome = accepted(p);
+    p.advanced = result == TM_Ok;
     return result == TM_Ok ? step::decided : step::look_again;
 }
 
@@ -152,8 +157,9 @@ step raise_mark(presentation& p, const row_versions& row, verdict& outcome)
     return outcome.why == refusal::none ? write_mark(p, row, true, outcome) : step::decided;
 }
 
-step share_mark(presentation& p, const row_version& version, verdict& outcome)
+step share_mark(presentation& p, const row_versions& row, verdict& outcome)
 {
+    const row_version& version = row.settled;
     token newer;
     switch (stand_behind_waiters(p.queue, version, newer)) {
     case queue_result::newer_waits:
@@ -165,7 +171,7 @@ step share_mark(presentation& p, const row_version& version, verdict& outcome)
         break;
     }
     if (is_held(version, LockTupleShare))
-        return queue_up(p, version, LockTupleShare, outcome);
+        return queue_up(p, row, LockTupleShare, outcome);
 
     if (is_behind_claim(p, &version, false))
         return refuse_behind(p, outcome);
@@ -186,9 +192,9 @@ step present_equal(presentation& p, const row_versions& row, verdict& outcome)
         return step::decided;
     }
     if (row.pending.exists())
-        return queue_up(p, row.settled, LockTupleShare, outcome);
+        return queue_up(p, row, LockTupleShare, outcome);
     if (p.owner == nullptr || mark_owner != nullptr)
-        return share_mark(p, row.settled, outcome);
+        return share_mark(p, row, outcome);
     return write_mark(p, row, false, outcome);
 }
 
@@ -229,6 +235,12 @@ verdict present_to_mark(std::string_view resource, token presented, const text* 
 
     leave_queue(p.queue);
     close_own_table(p.table);
+    if (p.queue.waited)
+        count_event(stat_event::wait);
+    if (outcome.why == refusal::none)
+        count_event(stat_event::accepted);
+    if (p.advanced)
+        count_event(stat_event::advanced);
     return outcome;
 }
 

@@ -1,7 +1,15 @@
 // The only place that knows PostgreSQL's versions: each function has the newest version's meaning.
 #pragma once
 
+#include <csignal>
+
 #include "pg.hpp"
+
+#if PG_VERSION_NUM >= 170000
+extern "C" {
+#include "storage/dsm_registry.h"
+}
+#endif
 
 // Before 16 PGDLLEXPORT is empty, and a module built with hidden visibility would export nothing.
 #define FENCELOCK_EXPORTS_BEGIN _Pragma("GCC visibility push(default)")
@@ -69,6 +77,96 @@ inline TimeLineID insertion_timeline()
     return GetWALInsertionTimeLine();
 #else
     return ThisTimeLineID;
+#endif
+}
+
+inline bool conditional_xact_lock_wait(TransactionId xid)
+{
+#if PG_VERSION_NUM >= 180000
+    return ::ConditionalXactLockTableWait(xid, false);
+#else
+    return ::ConditionalXactLockTableWait(xid);
+#endif
+}
+
+// Tells the session that runs this top-level transaction to end, and returns its PID; 0 where there
+// is none, as with a prepared transaction. Under ProcArrayLock a transaction cannot end, so no
+// other one is met.
+inline int terminate_backend_of(TransactionId top)
+{
+    int pid = 0;
+    LWLockAcquire(ProcArrayLock, LW_SHARED);
+    for (uint32 i = 0; i < ProcGlobal->allProcCount && pid == 0; i++) {
+#if PG_VERSION_NUM >= 140000
+        TransactionId xid = ProcGlobal->allProcs[i].xid;
+#else
+        TransactionId xid = ProcGlobal->allPgXact[i].xid;
+#endif
+        if (TransactionIdEquals(xid, top))
+            pid = ProcGlobal->allProcs[i].pid;
+    }
+    if (pid != 0)
+        (void)kill(pid, SIGTERM);
+    LWLockRelease(ProcArrayLock);
+    return pid;
+}
+
+// For a module that is being preloaded.
+#if PG_VERSION_NUM >= 150000
+inline Size requested_shared_memory;
+inline shmem_request_hook_type next_request_hook;
+extern "C" inline void request_at_startup(void)
+{
+    if (next_request_hook != nullptr)
+        next_request_hook();
+    RequestAddinShmemSpace(requested_shared_memory);
+}
+inline void request_shared_memory(Size size)
+{
+    requested_shared_memory = size;
+    next_request_hook = shmem_request_hook;
+    shmem_request_hook = request_at_startup;
+}
+#else
+inline void request_shared_memory(Size size)
+{
+    RequestAddinShmemSpace(size);
+}
+#endif
+
+// For a module that was not preloaded; null where PostgreSQL has no such thing.
+inline void* late_shared_memory(const char* name, Size size, void (*initialize)(void*))
+{
+#if PG_VERSION_NUM >= 170000
+    bool found;
+    return GetNamedDSMSegment(name, size, initialize, &found);
+#else
+    (void)name;
+    (void)size;
+    (void)initialize;
+    return nullptr;
+#endif
+}
+
+// Makes the call's result a set that is filled into its tuplestore.
+inline void begin_set_result(FunctionCallInfo fcinfo)
+{
+#if PG_VERSION_NUM >= 150000
+    InitMaterializedSRF(fcinfo, 0);
+#else
+    auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    if (result == nullptr || !IsA(result, ReturnSetInfo) ||
+        (result->allowedModes & SFRM_Materialize) == 0)
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("a set is not accepted in this context")));
+    MemoryContext caller = MemoryContextSwitchTo(result->econtext->ecxt_per_query_memory);
+    TupleDesc row;
+    if (get_call_result_type(fcinfo, nullptr, &row) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "fencelock: return type must be a row type");
+    result->returnMode = SFRM_Materialize;
+    result->setResult = tuplestore_begin_heap(true, false, work_mem);
+    result->setDesc = row;
+    MemoryContextSwitchTo(caller);
 #endif
 }
 

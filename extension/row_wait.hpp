@@ -35,8 +35,9 @@ enum class queue_result : uint8 {
 // Takes one step towards locking the version in this mode: stands in line at it, or, where it does
 // already, waits for one of the transactions that hold it to end. bound is set to the newer token
 // where one waits already.
+// holding is the token that the version is held with.
 queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupleMode mode,
-                          token& bound);
+                          token holding, token& bound);
 
 // For a check that could share the version at once: whether others stand in line there, which it
 // must not overtake.
