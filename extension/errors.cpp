@@ -27,14 +27,19 @@ constexpr const char* stale_hint =
 void report_stale(int elevel, const verdict& refused, std::string_view resource,
                   const guarded_place* place)
 {
-    ereport(elevel, (errcode(sqlstate_stale_fencing_token),
-                     errmsg("fencing token " INT64_FORMAT " is stale, below the mark " INT64_FORMAT
-                            " of resource \"%.*s\"",
-                            refused.presented, refused.bound, VIEW_ARGS(resource)),
-                     errdetail("A newer holder has presented token " INT64_FORMAT
-                               ": the lease that token " INT64_FORMAT " came from is over.",
-                               refused.bound, refused.presented),
-                     errhint(stale_hint), place_fields(place)));
+    ereport(
+        elevel,
+        (errcode(sqlstate_stale_fencing_token),
+         errmsg("fencing token " INT64_FORMAT " is stale, below the mark " INT64_FORMAT
+                " of resource \"%.*s\"",
+                refused.presented, refused.bound, VIEW_ARGS(resource)),
+         refused.why == refusal::pruned
+             ? errdetail("Idle resources were pruned: one that has no mark of its own is measured "
+                         "against the highest token that any of them had.")
+             : errdetail("A newer holder has presented token " INT64_FORMAT
+                         ": the lease that token " INT64_FORMAT " came from is over.",
+                         refused.bound, refused.presented),
+         errhint(stale_hint), place_fields(place)));
 }
 
 void report_tied(int elevel, const verdict& refused, std::string_view resource,
@@ -179,6 +184,7 @@ void report_refusal(int elevel, const verdict& refused, std::string_view resourc
         return report_refusal_unnamed(elevel, refused, resource, place);
     switch (refused.why) {
     case refusal::stale:
+    case refusal::pruned:
         return report_stale(elevel, refused, resource, place);
     case refusal::tied:
         return report_tied(elevel, refused, resource, place);

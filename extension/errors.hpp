@@ -29,8 +29,8 @@ enum class refusal : uint8 {
 struct verdict {
     refusal why;
     token presented;
-    token bound; // stale, tied: the mark; retired: first of the newest reservation; not_issued: the
-                 // highest issued
+    token bound; // stale, pruned, tied: the mark; retired: first of the newest reservation;
+                 // not_issued: the highest issued
 };
 
 // Where a guard found the token: which table and column an error names, and whether the current

@@ -184,7 +184,8 @@ Datum fence_try(PG_FUNCTION_ARGS)
     begin_write(fcinfo, "fence_try()");
     std::string_view resource;
     verdict outcome = check_arguments(fcinfo, resource);
-    bool stale = outcome.why == refusal::stale || outcome.why == refusal::retired;
+    bool stale = outcome.why == refusal::stale || outcome.why == refusal::pruned ||
+                 outcome.why == refusal::retired;
     if (stale)
         count_event(stat_event::stale);
     else if (outcome.why != refusal::none)

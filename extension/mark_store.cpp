@@ -100,7 +100,7 @@ verdict judge_unknown(const presentation& p)
     if (judge_by_issues(p.resource, p.presented, outcome))
         return outcome;
     token floor = mark_in(p.table, find_row(p.table, floor_name).settled);
-    return p.presented < floor ? refused(p, refusal::stale, floor) : accepted(p);
+    return p.presented < floor ? refused(p, refusal::pruned, floor) : accepted(p);
 }
 
 // The floor is read again once our row stands: a prune that deleted the resource's row before that
