@@ -18,6 +18,7 @@ inline constexpr int sqlstate_no_token_left = ERRCODE_SEQUENCE_GENERATOR_LIMIT_E
 enum class refusal : uint8 {
     none,         // it was accepted
     stale,        // LF001: below the mark, or below a token that is being presented right now
+    pruned,       // LF001: below the floor that stands for the marks of pruned resources
     tied,         // LF001: the row has this token already, and its guard rejects ties
     retired,      // LF001: below the first token of the newest reservation
     conflict,     // LF003: the mark has this token, but another owner
