@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(new_server start_new_server value sqlstate_of messages_of next_token record_issue
-  issued_by_all is_new_history is_live wait_for_next_interval cut_streaming);
+  issued_by_all in_a_copy is_new_history is_live wait_for_next_interval cut_streaming);
 
 # Every block of tokens that a test was given, from whichever server: resource => [[first, last, where], ...].
 my %issued_blocks;
@@ -97,6 +97,17 @@ sub issued_by_all
 		$highest = $block->[1] if $block->[1] > $highest;
 	}
 	return $highest;
+}
+
+# Runs tests on one of several copies of a database, which live side by side: what is issued there does not bind the
+# next copy.
+sub in_a_copy(&)
+{
+	my ($tests) = @_;
+	my %before = map { $_ => [ @{ $issued_blocks{$_} } ] } keys %issued_blocks;
+	$tests->();
+	%issued_blocks = %before;
+	return;
 }
 
 my %histories;
