@@ -140,5 +140,5 @@ check_staged_install() {
 
 run_demo() {
     counted_suite "demo" '^ *proved:' '^ *NOT proved:' '' \
-        env HOLDER="$build_dir/demo/order_holder" "$tree/demo/story"
+        env HOLDER="$build_dir/demo/order_holder" setpriv --pdeathsig TERM "$tree/demo/story"
 }
