@@ -6,13 +6,13 @@ namespace fencelock {
 
 namespace {
 
-// Where this session last saw a name. Only a place to start from: the name is compared there, and
-// anything unexpected leads to the index. Sound because a version that is alive under that name is
-// the only row of that name.
+// Where this session last saw a name's settled version. Only a place to start from: the name is
+// compared there, and anything unexpected leads to the index. Sound because a version that is alive
+// under that name is the only row of that name.
 struct row_hint {
     Oid heap;
     uint32 hash;
-    ItemPointerData root;
+    ItemPointerData tid;
 };
 constexpr int hint_count = 256; // a power of 2
 row_hint hints[hint_count];
@@ -20,6 +20,11 @@ row_hint hints[hint_count];
 row_hint& hint_of(Relation heap, uint32 hash)
 {
     return hints[(hash ^ RelationGetRelid(heap)) & (hint_count - 1)];
+}
+
+void remember(Relation heap, uint32 hash, ItemPointer tid)
+{
+    hint_of(heap, hash) = {RelationGetRelid(heap), hash, *tid};
 }
 
 uint32 hash_of(std::string_view name)
@@ -152,7 +157,7 @@ row_versions find_by_index(const opened_table& table, std::string_view name, uin
         ItemPointerData root = *tid;
         row_versions chain = walk_chain(table.heap, root, name);
         if (chain.settled.exists())
-            hint_of(table.heap, hash) = {RelationGetRelid(table.heap), hash, root};
+            remember(table.heap, hash, chain.settled.tid());
         // An entry may belong to an insertion that is about to give way, so what is pending never
         // ends the search.
         if (!chain.none())
@@ -185,10 +190,12 @@ row_versions find_row(const opened_table& table, std::string_view name)
     uint32 hash = hash_of(name);
     const row_hint& hint = hint_of(table.heap, hash);
     if (hint.heap == RelationGetRelid(table.heap) && hint.hash == hash &&
-        ItemPointerGetBlockNumber(&hint.root) < RelationGetNumberOfBlocks(table.heap)) {
-        row_versions seen = walk_chain(table.heap, hint.root, name);
-        if (seen.settled.exists())
+        ItemPointerGetBlockNumber(&hint.tid) < RelationGetNumberOfBlocks(table.heap)) {
+        row_versions seen = walk_chain(table.heap, hint.tid, name);
+        if (seen.settled.exists()) {
+            remember(table.heap, hash, seen.settled.tid());
             return seen;
+        }
     }
     return find_by_index(table, name, hash);
 }
