@@ -46,6 +46,17 @@ VACUUM fence_resource;
 SELECT fence_token('maint:2'), fence_try('maint:2', 10999), fence_check('maint:2', 11001);
 SELECT wrong();
 
+-- An index that somebody adds is kept right as well.
+CREATE INDEX maint_marks ON fence_resource (mark);
+SELECT count(*) FROM generate_series(101, 200) AS n WHERE fence_check('maint:' || n, 50000 + n);
+SELECT count(*) FROM generate_series(1101, 1200) AS n WHERE fence_check('maint:' || n, 50000 + n);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*) FROM fence_resource WHERE mark BETWEEN 50000 AND 60000;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP INDEX maint_marks;
+
 -- Rows that are gone, as a superuser may make them, are unknown; their names start anew.
 DELETE FROM fence_resource WHERE resource LIKE 'maint:%';
 SELECT fence_token('maint:3') IS NULL, fence_check('maint:3', 1), fence_token('maint:3');
