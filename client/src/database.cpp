@@ -211,6 +211,7 @@ std::vector<std::string> database::run(database_session& session, std::string co
                 "SET LOCAL statement_timeout = " +
                 std::to_string(std::min<std::int64_t>(left.count(), 86'400'000)) + ";" + sql);
     std::vector<std::string> row;
+    row.reserve(static_cast<std::size_t>(result.columns()));
     for (int i = 0; i < static_cast<int>(result.columns()); ++i)
         row.push_back(result[0][i].is_null() ? std::string{} : result[0][i].as<std::string>());
     return row;

@@ -215,7 +215,7 @@ try {
 } catch (std::exception const&) { // the TTL ends it
 }
 
-std::string redis_issuer::not_after(attempt const& now) const
+std::string redis_issuer::not_after(attempt const& now)
 {
     return std::to_string(now.link.server_time(now.deadline, now.deadline));
 }
