@@ -22,13 +22,16 @@ start_holder() { # NAME
 
 # Sends a command and sets $answer.
 tell() { # NAME COMMAND
-    local name=$1 tries
+    local name=$1 tries piece
     shift
     echo "$*" >&"${holder_in[$name]}"
+    answer=
     for ((tries = 0; tries < 90; tries++)); do
-        if read -r -t 1 -u "${holder_out[$name]}" answer; then
+        if read -r -t 1 -u "${holder_out[$name]}" piece; then
+            answer+=$piece
             return
         fi
+        answer+=$piece # a time-out in the middle of a line has taken its beginning
         kill -0 "${holder_pid[$name]}" 2>/dev/null || break
     done
     die "worker $name did not answer \"$*\": $(cat "$session_dir/holder-$name/errors")"

@@ -28,6 +28,16 @@ UPDATE tried SET note = 'no token: the last one stays in the row' WHERE id = 1;
 SELECT * FROM tried ORDER BY id;
 SELECT pg_temp.outcome_code($$UPDATE tried SET fence_token = -1 WHERE id = 1$$);
 
+-- A write without a token passes, but does not take the row's token away: what presents one is still compared.
+UPDATE tried SET note = 'NULL is no token', fence_token = NULL WHERE id = 1;
+UPDATE tried SET note = '0 is none either', fence_token = 0 WHERE id = 1;
+SELECT * FROM tried WHERE id = 1;
+SELECT fence_attach('tried', 'warn:{id}', 'fence_token', 'unfenced=warn', 'mark=row');
+UPDATE tried SET fence_token = 50 WHERE id = 1;
+UPDATE tried SET fence_token = NULL WHERE id = 1;
+SELECT pg_temp.outcome_code($$UPDATE tried SET fence_token = 49 WHERE id = 1$$);
+SELECT fence_token FROM tried WHERE id = 1;
+
 -- TRUNCATE is refused even so.
 SELECT pg_temp.outcome_code($$TRUNCATE tried$$);
 DROP TABLE tried;

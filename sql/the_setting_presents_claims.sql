@@ -39,6 +39,7 @@ RESET fencelock.claims;
 CREATE TEMP TABLE names (n serial, name text);
 INSERT INTO names (name) VALUES ('it''s'), ('"quoted"'), (E'two\nlines'), ('{"a": 1}'), (E'back\\slash'), (U&'\00e9\65e5\+01F600'), (' '), ('set:b'), ('set:B'),
     ('set:'), ('set:bb');
+UPDATE names SET name = 'named: ' || name;
 BEGIN;
 SELECT length(set_config('fencelock.claims', json_object_agg(name, n)::text, true)) > 0 FROM names;
 INSERT INTO legacy SELECT name, 'named' FROM names;

@@ -18,5 +18,17 @@ install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/fencelock-config-version.cmake
   DESTINATION ${package_dir})
 
+# Found from where the file lies, so that the tree can be installed anywhere, unless a distribution names
+# absolute directories.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+  set(pc_libdir ${CMAKE_INSTALL_FULL_LIBDIR})
+  set(pc_includedir ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+else()
+  file(RELATIVE_PATH up "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+  set(pc_prefix "\${pcfiledir}/${up}")
+  set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
 configure_file(cmake/fencelock.pc.in ${CMAKE_CURRENT_BINARY_DIR}/fencelock.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fencelock.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -59,7 +59,7 @@ class acquisition {
                 trouble_ = std::current_exception();
             }
             auto const left = detail::until(wait_end_);
-            if (left <= left.zero())
+            if (left <= milliseconds::zero())
                 break;
             std::this_thread::sleep_for(std::min(poll_pause(), left));
         }
@@ -213,8 +213,8 @@ lock client::acquire(std::string const& resource, acquire_options const& options
 {
     if (auto taken = try_acquire(resource, options))
         return std::move(*taken);
-    throw lock_timeout{"the lock of \"" + resource + "\" was held by others for " +
-                           std::to_string(options.wait.count()) + " ms",
+    throw lock_timeout{"the lock of \"" + resource + "\" is held by others (waited for " +
+                           std::to_string(options.wait.count()) + " ms)",
                        resource};
 }
 

@@ -44,13 +44,14 @@ std::string with_defaults(std::string const& conninfo)
     bool limited = std::getenv("PGCONNECT_TIMEOUT") != nullptr;
     bool named = false;
     for (auto const* option = options.get(); option->keyword; ++option) {
-        if (!option->val)
-            continue;
         std::string_view const keyword = option->keyword;
+        if (!option->val || keyword == "client_encoding")
+            continue;
         limited = limited || keyword == "connect_timeout";
         named = named || keyword == "fallback_application_name";
         append(complete, keyword, option->val);
     }
+    append(complete, "client_encoding", "UTF8"); // as names of resources are
     if (!limited)
         append(complete, "connect_timeout", connect_seconds);
     if (!named)

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <thread>
-#include <type_traits>
 #include <utility>
 
 #include <fencelock/errors.hpp>
@@ -26,16 +25,6 @@ std::string first_line(std::string_view text)
     while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
         text.remove_suffix(1);
     return std::string{text.substr(0, text.find('\n'))};
-}
-
-// A pointer that may be null, or a view, as the version of libpqxx has it.
-template <typename Text>
-std::string text_or_empty(Text text)
-{
-    if constexpr (std::is_pointer_v<Text>)
-        return text ? text : "";
-    else
-        return std::string{text};
 }
 
 // Throws what a server's error means for a call, or returns where it is worth repeating.
@@ -168,9 +157,7 @@ void database::note_history(std::string id)
 
 std::string database::schema_for(pqxx::transaction_base& tx)
 {
-    auto& connection = tx.conn();
-    std::tuple key{text_or_empty(connection.hostname()), text_or_empty(connection.port()),
-                   text_or_empty(connection.dbname())};
+    auto key = database_of(tx);
     {
         std::lock_guard const guard{mutex_};
         if (auto const known = foreign_schemas_.find(key); known != foreign_schemas_.end())
@@ -224,6 +211,7 @@ std::vector<std::string> database::run(database_session& session, std::string co
                 "SET LOCAL statement_timeout = " +
                 std::to_string(std::min<std::int64_t>(left.count(), 86'400'000)) + ";" + sql);
     std::vector<std::string> row;
+    row.reserve(static_cast<std::size_t>(result.columns()));
     for (int i = 0; i < static_cast<int>(result.columns()); ++i)
         row.push_back(result[0][i].is_null() ? std::string{} : result[0][i].as<std::string>());
     return row;

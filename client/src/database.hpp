@@ -8,7 +8,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include <fencelock/detail/pqxx_compat.hpp>
@@ -75,7 +74,7 @@ class database {
     std::mutex mutex_;
     std::vector<std::unique_ptr<database_session>> idle_;
     std::string history_;
-    std::map<std::tuple<std::string, std::string, std::string>, std::string> foreign_schemas_;
+    std::map<std::string, std::string> foreign_schemas_;
 };
 
 } // namespace fencelock::detail

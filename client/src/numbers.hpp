@@ -14,7 +14,7 @@ namespace fencelock::detail {
 inline std::int64_t to_token(std::string_view text)
 {
     std::int64_t token = 0;
-    auto const end = text.data() + text.size();
+    auto const* const end = text.data() + text.size();
     auto const [stopped, failed] = std::from_chars(text.data(), end, token);
     if (failed != std::errc{} || stopped != end || token < 0)
         throw error{"not a fencing token: " + std::string{text}};

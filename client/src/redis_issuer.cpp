@@ -8,6 +8,7 @@
 
 #include "keys.hpp"
 #include "numbers.hpp"
+#include "redis_fault.hpp"
 
 namespace fencelock::detail {
 
@@ -18,18 +19,6 @@ constexpr int most_rounds = 16;
 constexpr milliseconds pause_before_repeat{20};
 constexpr milliseconds abandon_limit{250};
 
-// Errors that no repetition cures.
-bool is_configuration(std::string_view reply)
-{
-    if (reply.starts_with("ERR max number of clients"))
-        return false;
-    for (std::string_view const start :
-         {"NOPERM", "NOAUTH", "WRONGPASS", "WRONGTYPE", "MOVED", "ASK", "CROSSSLOT", "ERR"})
-        if (reply.starts_with(start))
-            return true;
-    return false;
-}
-
 [[noreturn]] void throw_reply(redis_error const& e, std::string const& place,
                               std::string const& resource)
 {
@@ -37,8 +26,7 @@ bool is_configuration(std::string_view reply)
     auto const what = place + ": " + reply;
     if (!is_configuration(reply))
         throw issuer_unavailable{what, resource};
-    if (reply.find("ACL failure") != std::string::npos ||
-        reply.find("can't run this command") != std::string::npos)
+    if (is_missing_right(reply))
         throw configuration_error{what + " (the user needs +info|replication and the commands of "
                                          "the scripts)",
                                   resource};
@@ -227,7 +215,7 @@ try {
 } catch (std::exception const&) { // the TTL ends it
 }
 
-std::string redis_issuer::not_after(attempt const& now) const
+std::string redis_issuer::not_after(attempt const& now)
 {
     return std::to_string(now.link.server_time(now.deadline, now.deadline));
 }

@@ -48,7 +48,7 @@ class redis_issuer final : public issuer {
     block reserve(lease_request const& request, std::string const& ticket,
                   std::string const& known_end);
     void abandon(lease_request const& request) noexcept;
-    std::string not_after(attempt const& now) const;
+    static std::string not_after(attempt const& now);
 
     std::shared_ptr<redis_pool> const pool_;
     std::shared_ptr<database> const database_;

@@ -1,5 +1,6 @@
 #include "refusal.hpp"
 
+#include <array>
 #include <charconv>
 
 #include <fencelock/detail/pqxx_compat.hpp>
@@ -15,12 +16,12 @@ struct known_refusal {
     std::string_view after_resource; ///< how the primary message goes on behind the name
 };
 
-constexpr known_refusal known_refusals[] = {
+constexpr std::array<known_refusal, 4> known_refusals{{
     {"LF001", refusal_kind::stale, "\""},
     {"LF002", refusal_kind::required, "\""},
     {"LF003", refusal_kind::conflict, "\" belongs to another owner"},
     {"LF004", refusal_kind::not_issued, "\" was never issued"},
-};
+}};
 
 // The number behind the first `words`, 0 where there is none.
 std::int64_t number_after(std::string_view text, std::string_view words)

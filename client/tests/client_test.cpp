@@ -191,6 +191,19 @@ TEST_F(redis_client, a_database_without_the_extension_is_a_configuration_error)
                  configuration_error);
 }
 
+TEST(database_client, names_mean_the_same_in_a_database_with_another_encoding)
+{
+    shared_postgres().query(
+        "CREATE DATABASE western TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
+    shared_postgres().query("CREATE EXTENSION fencelock", "western");
+    client locks{shared_postgres().conninfo("western") + " client_encoding=LATIN1"};
+    auto lock = locks.acquire("\xC3\xA4");
+    lock.transaction([](pqxx::work&) {});
+    EXPECT_EQ(shared_postgres().query("SELECT mark FROM fence_resource WHERE resource = chr(228)",
+                                      "western"),
+              std::to_string(lock.token()));
+}
+
 TEST(database_client, a_lease_excludes_others_until_it_is_released)
 {
     client locks{shared_postgres().conninfo()};

@@ -87,7 +87,9 @@ install_packages() { # NAME...
     echo "installing: ${names[*]}"
     no_service_starts
     if ! apt_install "${names[@]}"; then
+        # Old lists, or an earlier installation that was interrupted.
         update_package_lists
+        dpkg --configure -a </dev/null >>"$session_dir/apt.log" 2>&1 || true
         apt_install "${names[@]}" || {
             tail -n 40 "$session_dir/apt.log" >&2
             die "apt-get could not install: ${names[*]}"

@@ -59,7 +59,8 @@ struct acquire_options {
 class FENCELOCK_EXPORT client {
   public:
     /// Locks in Redis, with tokens that the database at `conninfo` reserves. The database has the
-    /// extension fencelock. Connects when first used. Throws invalid_argument.
+    /// extension fencelock. Connects when first used, always with client_encoding UTF8; the
+    /// connections also serve lock::transaction(). Throws invalid_argument.
     client(redis_locks& redis, std::string const& conninfo, client_options const& options = {});
 
     /// Leases in PostgreSQL alone.

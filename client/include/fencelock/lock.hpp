@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -84,7 +83,8 @@ class FENCELOCK_EXPORT lock {
 
     /// Presents the token in a transaction of the caller's: do it before the first read. Throws
     /// lock_lost, stale_token, token_conflict, token_not_issued (the last three end the handle),
-    /// and what libpqxx throws. The caller commits, and has to deal with pqxx::in_doubt_error.
+    /// and what libpqxx throws. The caller commits, and has to deal with pqxx::in_doubt_error. A
+    /// name outside ASCII needs the connection's client_encoding to be UTF8.
     void claim(pqxx::transaction_base& tx);
 
     /// Runs `work` in a transaction that has presented the token first, then commits. The result of

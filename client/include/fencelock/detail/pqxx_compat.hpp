@@ -40,6 +40,20 @@ inline void forbid_reconnect([[maybe_unused]] pqxx::connection& connection)
 #endif
 }
 
+/// Server and database that a transaction is in, for telling databases apart. (Its connection has
+/// another type in version 6, and a number for a port in version 8.)
+inline std::string database_of(pqxx::transaction_base& tx)
+{
+    auto const text = [](char const* value) { return std::string{value ? value : ""}; };
+    auto&& connection = tx.conn();
+#if PQXX_VERSION_MAJOR >= 8
+    auto const port = std::to_string(connection.port_number().value_or(0));
+#else
+    auto const port = text(connection.port());
+#endif
+    return text(connection.hostname()) + '\n' + port + '\n' + text(connection.dbname());
+}
+
 /// The SQLSTATE of anything that libpqxx throws; empty where it is no server's error. 6.4.5
 /// and 7.10 lose the code of insufficient_privilege, and 6.4.5 has none for rolled back
 /// transactions.

@@ -1,0 +1,69 @@
+-- A session remembers where it saw a resource's row. Whatever happens to the table meanwhile, it finds the mark that counts.
+\set ECHO none
+\i sql/include/outcome.psql
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:' || n, n);
+CREATE FUNCTION wrong() RETURNS bigint LANGUAGE sql AS $$
+    SELECT count(*) FROM generate_series(1, 1000) AS n
+    WHERE fence_token('maint:' || n) IS DISTINCT FROM (SELECT mark FROM fence_resource WHERE resource = 'maint:' || n)
+        OR fence_try('maint:' || n, (SELECT mark - 1 FROM fence_resource WHERE resource = 'maint:' || n) + CASE WHEN n = 1 THEN 1 ELSE 0 END) <> (n = 1)
+$$;
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:' || n, 1000 + n);
+SELECT wrong();
+VACUUM fence_resource;
+SELECT wrong();
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:' || n, 2000 + n);
+VACUUM (FREEZE) fence_resource;
+SELECT wrong();
+VACUUM FULL fence_resource;
+SELECT wrong();
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:' || n, 3000 + n);
+CLUSTER fence_resource USING fence_resource_pkey;
+SELECT wrong();
+REINDEX TABLE fence_resource;
+SELECT wrong();
+-- Without and with the rewrite rolled back.
+BEGIN;
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:' || n, 4000 + n);
+CLUSTER fence_resource;
+SELECT wrong();
+ROLLBACK;
+SELECT wrong();
+
+-- One row raised over and over in one transaction: its versions fill pages, and the newest counts, or none of them.
+BEGIN;
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:1', 10000 + n);
+SELECT fence_token('maint:1'), fence_try('maint:1', 10999), fence_try('maint:1', 11000);
+SAVEPOINT one;
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:1', 20000 + n);
+SELECT fence_token('maint:1');
+ROLLBACK TO one;
+SELECT fence_token('maint:1'), fence_try('maint:1', 10999), fence_try('maint:1', 11001);
+ROLLBACK;
+SELECT fence_token('maint:1'), fence_try('maint:1', 3000), fence_try('maint:1', 3001);
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:2', 10000 + n);
+SELECT fence_token('maint:2'), (SELECT count(*) FROM fence_resource WHERE resource = 'maint:2');
+VACUUM fence_resource;
+SELECT fence_token('maint:2'), fence_try('maint:2', 10999), fence_check('maint:2', 11001);
+SELECT wrong();
+
+-- An index that somebody adds is kept right as well.
+CREATE INDEX maint_marks ON fence_resource (mark);
+SELECT count(*) FROM generate_series(101, 200) AS n WHERE fence_check('maint:' || n, 50000 + n);
+SELECT count(*) FROM generate_series(1101, 1200) AS n WHERE fence_check('maint:' || n, 50000 + n);
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*) FROM fence_resource WHERE mark BETWEEN 50000 AND 60000;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+DROP INDEX maint_marks;
+
+-- Rows that are gone, as a superuser may make them, are unknown; their names start anew.
+DELETE FROM fence_resource WHERE resource LIKE 'maint:%';
+SELECT fence_token('maint:3') IS NULL, fence_check('maint:3', 1), fence_token('maint:3');
+VACUUM fence_resource;
+SELECT count(*) FROM generate_series(1, 1000) AS n WHERE fence_check('maint:' || 1001 - n, 5);
+SELECT count(*), min(mark), max(mark) FROM fence_resource WHERE resource LIKE 'maint:%';
+SELECT wrong();
+TRUNCATE fence_resource;
+SELECT fence_token('maint:3') IS NULL, fence_check('maint:3', 2), fence_token('maint:3');
+DROP FUNCTION wrong();

@@ -1,0 +1,90 @@
+-- A partitioned table is guarded through whatever door a row comes or moves: the parent, a partition, a new or attached one.
+\set ECHO none
+\i sql/include/outcome.psql
+CREATE TABLE measures (id int, region text NOT NULL, note text, PRIMARY KEY (id, region)) PARTITION BY LIST (region);
+CREATE TABLE measures_north PARTITION OF measures FOR VALUES IN ('north');
+-- A partition with its columns in another order, and a dropped one.
+CREATE TABLE measures_south (dropped int, note text, region text NOT NULL, fence_token bigint, id int NOT NULL);
+ALTER TABLE measures_south DROP COLUMN dropped;
+SELECT fence_attach('measures', 'part:{id}');
+ALTER TABLE measures ATTACH PARTITION measures_south FOR VALUES IN ('south');
+CREATE TABLE measures_rest PARTITION OF measures DEFAULT PARTITION BY LIST (region);
+CREATE TABLE measures_east PARTITION OF measures_rest FOR VALUES IN ('east');
+
+-- Through the parent and through the partitions.
+SELECT pg_temp.outcome_code(format('INSERT INTO measures VALUES (1, %L)', region)) FROM unnest(ARRAY['north', 'south', 'east']) AS region;
+SELECT pg_temp.outcome_code($$INSERT INTO measures_north VALUES (1, 'north')$$), pg_temp.outcome_code($$INSERT INTO measures_south (id, region) VALUES (1, 'south')$$),
+    pg_temp.outcome_code($$INSERT INTO measures_east VALUES (1, 'east')$$);
+INSERT INTO measures (id, region, note, fence_token) VALUES (1, 'north', 'new', 10), (2, 'south', 'new', 20), (3, 'east', 'new', 30);
+SELECT pg_temp.outcome_code($$UPDATE measures SET note = 'x'$$), pg_temp.outcome_code($$UPDATE measures_south SET note = 'x'$$),
+    pg_temp.outcome_code($$DELETE FROM measures WHERE id = 3$$), pg_temp.outcome_code($$DELETE FROM measures_east$$);
+SELECT pg_temp.outcome($$UPDATE measures SET fence_token = 19 WHERE id = 2$$);
+UPDATE measures_south SET fence_token = 21;
+BEGIN;
+SELECT fence_check('part:1', 11), fence_check('part:2', 22), fence_check('part:3', 33);
+UPDATE measures SET note = 'claimed';
+COMMIT;
+SELECT tableoid::regclass, id, region, note, fence_token FROM measures ORDER BY id;
+
+-- Moves between partitions: stamped, claimed, by the setting; stale and without a token.
+UPDATE measures SET region = 'south', fence_token = 12 WHERE id = 1;
+SELECT pg_temp.outcome_code($$UPDATE measures SET region = 'east' WHERE id = 1$$), pg_temp.outcome_code($$UPDATE measures SET region = 'east', fence_token = 11 WHERE id = 1$$);
+BEGIN;
+SELECT fence_check('part:2', 23);
+UPDATE measures SET region = 'east' WHERE id = 2;
+COMMIT;
+BEGIN;
+SET LOCAL fencelock.claims = '{"part:3": 34}';
+UPDATE measures SET region = 'north' WHERE id = 3;
+COMMIT;
+SELECT tableoid::regclass, id, region, fence_token FROM measures ORDER BY id;
+SELECT fence_token('part:1'), fence_token('part:2'), fence_token('part:3');
+
+-- A move that changes the resource, too: the old one needs a claim.
+SELECT pg_temp.outcome_code($$UPDATE measures SET id = 4, region = 'east', fence_token = 1 WHERE id = 3$$);
+BEGIN;
+SELECT fence_check('part:3', 35);
+UPDATE measures SET id = 4, region = 'east', fence_token = 1 WHERE id = 3;
+COMMIT;
+SELECT tableoid::regclass, id, fence_token FROM measures WHERE id = 4;
+
+-- TRUNCATE: of the parent, and of the partitions that there were when it was attached; attaching again covers new ones.
+SELECT pg_temp.outcome_code($$TRUNCATE measures$$), pg_temp.outcome_code($$TRUNCATE measures_north$$);
+SELECT fence_attach('measures', 'part:{id}');
+SELECT pg_temp.outcome_code('TRUNCATE ' || t) FROM unnest(ARRAY['measures_south', 'measures_rest', 'measures_east']) AS t;
+
+-- Guards are attached and detached at the top.
+SELECT pg_temp.outcome($$SELECT fence_attach('measures_north', 'part:{id}')$$);
+SELECT pg_temp.outcome($$SELECT fence_detach('measures_north')$$);
+SELECT pg_temp.outcome_code($$DROP TRIGGER zz_fence_guard ON measures_north$$);
+-- A partition that is detached keeps no guard, and can be guarded by itself.
+ALTER TABLE measures DETACH PARTITION measures_north;
+INSERT INTO measures_north (id, region) VALUES (9, 'north');
+SELECT fence_attach('measures_north', 'part:north:{id}');
+SELECT pg_temp.outcome_code($$DELETE FROM measures_north$$);
+SELECT fence_detach('measures');
+SELECT count(*) FROM pg_trigger WHERE tgfoid = 'fence_guard'::regproc AND tgrelid <> 'measures_north'::regclass;
+DELETE FROM measures;
+
+-- mark=row and ties=reject, moved.
+SELECT fence_attach('measures', 'part:own:{id}:{region}', 'fence_token', 'mark=row', 'ties=reject');
+INSERT INTO measures (id, region, fence_token) VALUES (1, 'south', 10);
+SELECT pg_temp.outcome_code($$UPDATE measures SET note = 'tie', fence_token = 10$$);
+UPDATE measures SET note = 'higher', fence_token = 11;
+SELECT pg_temp.outcome_code($$UPDATE measures SET region = 'east', fence_token = 12$$);
+BEGIN;
+SELECT fence_check('part:own:1:south', 11);
+UPDATE measures SET region = 'east', fence_token = 12;
+COMMIT;
+SELECT tableoid::regclass, id, note, fence_token FROM measures;
+SELECT fence_token('part:own:1:south'), fence_token('part:own:1:east');
+DROP TABLE measures, measures_north;
+
+-- A child by inheritance has triggers of its own only; its parent's guard does not cover it.
+CREATE TABLE parent (id int);
+CREATE TABLE child () INHERITS (parent);
+SELECT fence_attach('parent', 'part:{id}');
+SELECT pg_temp.outcome_code($$INSERT INTO parent VALUES (5)$$), pg_temp.outcome_code($$INSERT INTO child VALUES (5)$$);
+SELECT fence_attach('child', 'part:{id}');
+SELECT pg_temp.outcome_code($$INSERT INTO child VALUES (5)$$), pg_temp.outcome_code($$UPDATE parent SET id = 6$$);
+DROP TABLE child, parent;
