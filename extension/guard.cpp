@@ -89,7 +89,7 @@ bool find_presented(const guarded_row& row, token stamp, presented_token& presen
 {
     const claim* claimed = find_claim(presented.resource);
     if (stamp != no_token && claimed != nullptr && stamp < claimed->presented) {
-        refuse(row, presented.resource, {refusal::stale, stamp, claimed->presented});
+        refuse(row, presented.resource, {refusal::stale, stamp, claimed->presented, false});
         return false;
     }
     presented.value = stamp != no_token    ? stamp
@@ -109,7 +109,7 @@ bool is_accepted_by_row(const guarded_row& row, tie_rule ties, const presented_t
     if (presented.value > in_row || (presented.value == in_row && ties == tie_rule::accept))
         return true;
     refusal why = presented.value < in_row ? refusal::stale : refusal::tied;
-    refuse(row, presented.resource, {why, presented.value, in_row});
+    refuse(row, presented.resource, {why, presented.value, in_row, false});
     return false;
 }
 
@@ -127,26 +127,29 @@ bool is_accepted_by_mark(const guarded_row& row, const presented_token& presente
 bool is_accepted_in_place(const guarded_row& row, const presented_token& presented)
 {
     if (presented.value < 1) {
-        refuse(row, presented.resource, {refusal::not_positive, presented.value, no_token});
+        refuse(row, presented.resource, {refusal::not_positive, presented.value, no_token, false});
         return false;
     }
     if (!is_accepted_by_row(row, row.config.ties, presented))
         return false;
     const claim* claimed = find_claim(presented.resource);
     if (claimed == nullptr || claimed->presented < presented.value)
-        note_claim(presented.resource, presented.value, nullptr, false);
+        note_claim(presented.resource, presented.value, nullptr, false, false);
     return true;
 }
 
-HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token accepted)
+// The token column shows the token that was accepted with the row's newest write. A write that
+// passes without one, where enforcement is relaxed, must not change that: the column keeps what it
+// had.
+HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token value)
 {
     AttrNumber column = row.config.token_column;
-    if (column == InvalidAttrNumber || token_in(row, row.after) == accepted)
+    if (column == InvalidAttrNumber || token_in(row, row.after) == value)
         return tuple;
     int number = column;
-    Datum value = Int64GetDatum(accepted);
-    bool is_null = false;
-    return heap_modify_tuple_by_cols(tuple, RelationGetDescr(row.table), 1, &number, &value,
+    Datum datum = Int64GetDatum(value);
+    bool is_null = value == no_token;
+    return heap_modify_tuple_by_cols(tuple, RelationGetDescr(row.table), 1, &number, &datum,
                                      &is_null);
 }
 
@@ -168,7 +171,7 @@ HeapTuple guard_insert(const guarded_row& row)
                               no_token};
     bool accepted =
         find_presented(row, stamp_of(row), presented) && is_accepted_by_mark(row, presented);
-    return accepted ? with_token(row, tuple, presented.value) : tuple;
+    return with_token(row, tuple, accepted ? presented.value : no_token);
 }
 
 HeapTuple guard_delete(const guarded_row& row)
@@ -188,26 +191,28 @@ bool stays_in(const guarded_row& row, std::string_view resource, std::string_vie
     return left == resource;
 }
 
-HeapTuple guard_update(const guarded_row& row)
+bool is_accepted_update(const guarded_row& row, presented_token& presented)
 {
-    HeapTuple tuple = row.trigger->tg_newtuple;
-    presented_token presented{render_resource_name(row.config.resource, row.table, row.after),
-                              no_token};
     std::string_view left;
     bool stays = stays_in(row, presented.resource, left);
     if (!stays && !guard_leaving(row, left))
-        return tuple;
+        return false;
     if (!find_presented(row, stamp_of(row), presented))
-        return tuple;
-
-    bool accepted;
+        return false;
     if (stays && row.config.mark == mark_place::row)
-        accepted = is_accepted_in_place(row, presented);
-    else
-        accepted = (row.config.ties == tie_rule::accept ||
-                    is_accepted_by_row(row, tie_rule::reject, presented)) &&
-                   is_accepted_by_mark(row, presented);
-    return accepted ? with_token(row, tuple, presented.value) : tuple;
+        return is_accepted_in_place(row, presented);
+    return (row.config.ties == tie_rule::accept ||
+            is_accepted_by_row(row, tie_rule::reject, presented)) &&
+           is_accepted_by_mark(row, presented);
+}
+
+HeapTuple guard_update(const guarded_row& row)
+{
+    presented_token presented{render_resource_name(row.config.resource, row.table, row.after),
+                              no_token};
+    bool accepted = is_accepted_update(row, presented);
+    return with_token(row, row.trigger->tg_newtuple,
+                      accepted ? presented.value : token_in(row, row.before));
 }
 
 bool is_row_guard(TriggerEvent event)

@@ -128,8 +128,7 @@ void write_row(const issuer_change& change)
     Datum values[issuer_columns];
     bool nulls[issuer_columns];
     form_row(change, values, nulls);
-    if (update_row(change.table, change.versions.settled.tid(), {values, nulls}, true) != TM_Ok)
-        elog(ERROR, "fencelock: a locked row of fence_issuer has changed");
+    update_row(change.table, change.versions.settled.tid(), {values, nulls});
 }
 
 void end_change(const issuer_change& change)
@@ -170,7 +169,8 @@ void require_possible(const issuer_change& change, token base, int64 n, token ab
 void reserve_in_row(issuer_change& change, int64 n, token above)
 {
     issuer_row& row = change.row;
-    token base = std::max(row.issued, highest_mark_of(change.resource));
+    // The floor always counts: marks and issues that come back by a restore may lie below it.
+    token base = std::max({row.issued, highest_mark_of(change.resource), mark_of(floor_name)});
     require_possible(change, base, n, above);
     row.issued = reservation_end(change, std::max(base, above), n);
     row.first = row.issued - n + 1;
@@ -221,11 +221,11 @@ bool judge_by_issues(std::string_view resource, token presented, verdict& outcom
     if (versions.settled.exists()) {
         token issued = bigint_column(table, versions.settled.tuple, column_issued);
         token first = bigint_column(table, versions.settled.tuple, column_first);
-        outcome = {refusal::none, presented, no_token};
+        outcome = {refusal::none, presented, no_token, false};
         if (presented > issued)
-            outcome = {refusal::not_issued, presented, issued};
+            outcome = {refusal::not_issued, presented, issued, false};
         else if (presented < first)
-            outcome = {refusal::retired, presented, first};
+            outcome = {refusal::retired, presented, first, false};
     }
     close_own_table(table);
     return versions.settled.exists();

@@ -19,6 +19,7 @@ struct presentation {
     token presented;
     const text* owner;
     row_queue queue;
+    bool siblings_unseen;
     bool advanced; // the mark was raised
 };
 
@@ -42,22 +43,30 @@ const text* owner_in(const opened_table& table, const row_version& version)
 
 verdict refused(const presentation& p, refusal why, token bound)
 {
-    return {why, p.presented, bound};
+    return {why, p.presented, bound, false};
 }
 
 verdict accepted(const presentation& p)
 {
-    return {refusal::none, p.presented, no_token};
+    return {refusal::none, p.presented, no_token, p.siblings_unseen};
 }
 
 // What this transaction reads must not be older than its claim. Siblings that share the very token
-// are no earlier holders, so lockers count only where the mark is raised.
-bool is_behind_claim(const presentation& p, const row_version* version, bool with_lockers)
+// are no earlier holders, so lockers count only where the mark is raised; but those that were not
+// seen are remembered, for our own lock wipes out their traces.
+bool is_behind_claim(presentation& p, const row_version* version, bool raises)
 {
     if (!IsolationUsesXactSnapshot())
         return false;
-    return p.queue.waited ||
-           (version != nullptr && is_behind(GetTransactionSnapshot(), *version, with_lockers));
+    if (p.queue.waited)
+        return true;
+    if (version == nullptr)
+        return false;
+    Snapshot snapshot = GetTransactionSnapshot();
+    if (is_behind(snapshot, *version, false))
+        return true;
+    p.siblings_unseen = p.siblings_unseen || is_behind(snapshot, *version, true);
+    return raises && p.siblings_unseen;
 }
 
 step refuse_behind(const presentation& p, verdict& outcome)
@@ -122,32 +131,35 @@ step insert_mark(presentation& p, verdict& outcome)
     return step::decided;
 }
 
-// Takes the row lock that a raise needs where the version is locked already, by this transaction or
-// in a mode that does not conflict: the update could not tell such locks from those that it would
-// have to wait for.
-bool lock_for_raise(presentation& p, const row_version& version)
+// Our own raise keeps everybody else out.
+bool is_written_by_us(const row_version& version)
 {
-    return lock_version(p.table, version.tid(), LockTupleNoKeyExclusive, LockWaitSkip) == TM_Ok;
+    return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version.tuple->t_data));
+}
+
+// Never waits: whoever is in the way is waited for by queue_up, which looks at the tokens first.
+bool lock_now(presentation& p, const row_version& version, LockTupleMode mode)
+{
+    return is_written_by_us(version) ||
+           lock_version(p.table, version.tid(), mode, LockWaitSkip) == TM_Ok;
 }
 
 // Writes token and owner over the version found, once nobody else holds it.
-step write_mark(presentation& p, const row_versions& row, bool fresh_over_lockers, verdict& outcome)
+step write_mark(presentation& p, const row_versions& row, bool raises, verdict& outcome)
 {
     const row_version& version = row.oldest();
     if (row.pending.exists() || is_held(version, LockTupleNoKeyExclusive))
         return queue_up(p, row, LockTupleNoKeyExclusive, outcome);
 
-    if (is_behind_claim(p, &version, fresh_over_lockers))
+    if (is_behind_claim(p, &version, raises))
         return refuse_behind(p, outcome);
-    bool lock_first = is_locked(version);
-    if (lock_first && !lock_for_raise(p, version))
+    if (!lock_now(p, version, LockTupleNoKeyExclusive))
         return step::look_again;
     new_row values = form_row(p.resource, p.presented, p.owner);
-    TM_Result result =
-        update_row(p.table, version.tid(), {values.values, values.nulls}, lock_first);
+    update_row(p.table, version.tid(), {values.values, values.nulls});
+    p.advanced = raises;
     outcome = accepted(p);
-    p.advanced = result == TM_Ok;
-    return result == TM_Ok ? step::decided : step::look_again;
+    return step::decided;
 }
 
 step raise_mark(presentation& p, const row_versions& row, verdict& outcome)
@@ -176,10 +188,7 @@ step share_mark(presentation& p, const row_versions& row, verdict& outcome)
     if (is_behind_claim(p, &version, false))
         return refuse_behind(p, outcome);
     outcome = accepted(p);
-    if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version.tuple->t_data)))
-        return step::decided; // our own raise keeps everybody else out
-    TM_Result result = lock_version(p.table, version.tid(), LockTupleShare, LockWaitSkip);
-    return result == TM_Ok ? step::decided : step::look_again;
+    return lock_now(p, version, LockTupleShare) ? step::decided : step::look_again;
 }
 
 // The token is the mark already. An owner may be missing there, and is named by whoever names one
@@ -218,13 +227,15 @@ step present_once(presentation& p, verdict& outcome)
 
 } // namespace
 
-verdict present_to_mark(std::string_view resource, token presented, const text* owner)
+verdict present_to_mark(std::string_view resource, token presented, const text* owner,
+                        bool siblings_unseen)
 {
     presentation p{};
     p.table = open_own_table(own_table::resource, RowExclusiveLock);
     p.resource = resource;
     p.presented = presented;
     p.owner = owner;
+    p.siblings_unseen = siblings_unseen;
     p.queue = begin_queue(p.table.heap, resource, presented);
 
     // Each turn reads the row anew, so that every decision rests on one look and the change that
@@ -272,9 +283,9 @@ void set_mark(std::string_view resource, token mark)
     new_row values = form_row(resource, mark, nullptr);
     for (bool done = false; !done;) {
         row_versions row = find_and_lock_row(table, resource);
-        done = row.settled.exists() ? update_row(table, row.settled.tid(),
-                                                 {values.values, values.nulls}, true) == TM_Ok
-                                    : insert_row(table, {values.values, values.nulls});
+        done = row.settled.exists() || insert_row(table, {values.values, values.nulls});
+        if (row.settled.exists())
+            update_row(table, row.settled.tid(), {values.values, values.nulls});
     }
     close_own_table(table);
 }

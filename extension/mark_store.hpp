@@ -9,9 +9,11 @@ namespace fencelock {
 // Presents the token to the resource's mark. Accepted: the row is locked until the (sub)transaction
 // ends, shared with other transactions of the same token once that mark is committed, exclusively
 // while this one raises it. Compares with the newest mark, not with the snapshot's; waits for
-// transactions of older tokens, never for those of newer ones. owner may be null. Raises 40001 in
-// REPEATABLE READ and SERIALIZABLE where the transaction's snapshot would read behind its claim.
-verdict present_to_mark(std::string_view resource, token presented, const text* owner);
+// transactions of older tokens, never for those of newer ones. owner may be null; siblings_unseen
+// is what the verdict on an earlier claim of this transaction said. Raises 40001 in REPEATABLE READ
+// and SERIALIZABLE where the transaction's snapshot would read behind its claim.
+verdict present_to_mark(std::string_view resource, token presented, const text* owner,
+                        bool siblings_unseen);
 
 // The newest committed mark, or this transaction's own; for a resource without one the floor; 0
 // where there is none of them. Takes no lock.

@@ -54,10 +54,9 @@ void delete_row(const opened_table& table, ItemPointer found);
 // the way or was a moment ago; then look again. Never waits for another transaction.
 bool insert_row(const opened_table& table, row_values row);
 
-// Replaces the version found, and makes the new one visible to this transaction's later commands.
-// TM_Ok where done; any other result means that the version is no longer the newest or is locked:
-// look again. Waits for lockers only where wait is true.
-TM_Result update_row(const opened_table& table, ItemPointer found, row_values row, bool wait);
+// Replaces a version that this transaction has locked or written, and makes the new one visible to
+// its later commands.
+void update_row(const opened_table& table, ItemPointer found, row_values row);
 
 // Column number (from 1) of a version of the row.
 Datum column_of(const opened_table& table, HeapTuple tuple, int column, bool& is_null);

@@ -45,19 +45,37 @@ inline bool index_insert(Relation index, Datum* values, bool* nulls, ItemPointer
 #endif
 }
 
-// Waits for nobody where wait is false: what is in the way is then TM_BeingModified.
-inline TM_Result heap_update(Relation heap, ItemPointer old_tid, HeapTuple tuple, bool wait)
+// Which indexes need an entry for a version that was written: none where the update was HOT, or
+// then, since 16, those that only summarize.
+enum class index_need { none, summarizing, all };
+
+inline bool index_takes(const IndexInfo* info, index_need need)
+{
+#if PG_VERSION_NUM >= 160000
+    return need == index_need::all || info->ii_Summarizing;
+#else
+    (void)info;
+    return need == index_need::all;
+#endif
+}
+
+inline TM_Result heap_update(Relation heap, ItemPointer old_tid, HeapTuple tuple, index_need& need)
 {
     TM_FailureData failure;
     LockTupleMode mode;
 #if PG_VERSION_NUM >= 160000
     TU_UpdateIndexes indexes;
-    return ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true), InvalidSnapshot, wait,
-                         &failure, &mode, &indexes);
+    TM_Result result = ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true),
+                                     InvalidSnapshot, true, &failure, &mode, &indexes);
+    need = indexes == TU_All           ? index_need::all
+           : indexes == TU_Summarizing ? index_need::summarizing
+                                       : index_need::none;
 #else
-    return ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true), InvalidSnapshot, wait,
-                         &failure, &mode);
+    TM_Result result = ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true),
+                                     InvalidSnapshot, true, &failure, &mode);
+    need = HeapTupleIsHeapOnly(tuple) ? index_need::none : index_need::all;
 #endif
+    return result;
 }
 
 inline bool conditional_lock_tuple(Relation heap, ItemPointer tid, LOCKMODE mode)

@@ -186,19 +186,6 @@ bool is_held(const row_version& version, LockTupleMode mode)
     return TransactionIdIsValid(holder_of(version, mode));
 }
 
-bool is_locked(const row_version& version)
-{
-    HeapTupleHeader header = version.tuple->t_data;
-    if ((header->t_infomask & HEAP_XMAX_INVALID) != 0)
-        return false;
-    MultiXactMember* members;
-    int count = members_of(header, &members);
-    for (int i = 0; i < count; i++)
-        if (TransactionIdIsInProgress(members[i].xid))
-            return true;
-    return false;
-}
-
 bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers)
 {
     HeapTupleHeader header = version.tuple->t_data;

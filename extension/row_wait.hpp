@@ -47,10 +47,6 @@ queue_result stand_behind_waiters(row_queue& queue, const row_version& version, 
 // mode.
 bool is_held(const row_version& version, LockTupleMode mode);
 
-// Whether a lock on the version is held by this transaction or in a mode that conflicts with
-// neither of ours.
-bool is_locked(const row_version& version);
-
 // Whether the snapshot does not see the version's writer (or, if asked, one of its remembered
 // lockers) as finished.
 bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers);
