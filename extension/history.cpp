@@ -4,6 +4,7 @@
 #include "installation.hpp"
 #include "named_row.hpp"
 #include "pg_compat.hpp"
+#include "row_holders.hpp"
 
 namespace fencelock {
 
@@ -95,7 +96,7 @@ int64 generation_above(int64 after, std::string_view identity)
     opened_table table = open_own_table(own_table::history, RowExclusiveLock);
     int64 generation;
     for (;;) {
-        stored_history stored = history_in(table, find_and_lock_row(table, history_row_name));
+        stored_history stored = history_in(table, find_and_lock_row(table, history_row_name, true));
         generation = stored.generation;
         if (stored.exists() && stored.identity == identity && generation > after)
             break;

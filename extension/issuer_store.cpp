@@ -4,6 +4,7 @@
 #include "installation.hpp"
 #include "mark_store.hpp"
 #include "named_row.hpp"
+#include "row_holders.hpp"
 
 namespace fencelock {
 
@@ -109,7 +110,7 @@ bool begin_change(issuer_change& change, std::string_view resource, bool create)
     change.table = open_own_table(own_table::issuer, RowExclusiveLock);
     change.resource = resource;
     for (;;) {
-        change.versions = find_and_lock_row(change.table, resource);
+        change.versions = find_and_lock_row(change.table, resource, true);
         change.now = GetCurrentTimestamp();
         if (change.versions.settled.exists())
             break;

@@ -2,6 +2,7 @@
 
 #include "issuer_store.hpp"
 #include "named_row.hpp"
+#include "row_holders.hpp"
 #include "row_wait.hpp"
 #include "stat.hpp"
 
@@ -282,7 +283,7 @@ void set_mark(std::string_view resource, token mark)
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
     new_row values = form_row(resource, mark, nullptr);
     for (bool done = false; !done;) {
-        row_versions row = find_and_lock_row(table, resource);
+        row_versions row = find_and_lock_row(table, resource, false);
         done = row.settled.exists() || insert_row(table, {values.values, values.nulls});
         if (row.settled.exists())
             update_row(table, row.settled.tid(), {values.values, values.nulls});
@@ -290,7 +291,7 @@ void set_mark(std::string_view resource, token mark)
     close_own_table(table);
 }
 
-bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& mark)
+bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token limit, token& mark)
 {
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
     row_versions row = find_row(table, resource);
@@ -299,7 +300,7 @@ bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& ma
     if (!taken && !row.pending.exists()) {
         bool is_null;
         Datum changed = column_of(table, row.settled.tuple, column_changed, is_null);
-        taken = DatumGetTimestampTz(changed) < idle_since &&
+        taken = DatumGetTimestampTz(changed) < idle_since && mark_in(table, row.settled) <= limit &&
                 lock_version(table, row.settled.tid(), LockTupleExclusive, LockWaitSkip) == TM_Ok;
         if (taken) {
             mark = mark_in(table, row.settled);

@@ -170,14 +170,6 @@ row_versions find_by_index(const opened_table& table, std::string_view name, uin
     return seen;
 }
 
-void wait_for_insertion(const opened_table& table, const row_version& pending)
-{
-    if (pending.speculative != 0)
-        SpeculativeInsertionWait(pending.writer, pending.speculative);
-    else
-        XactLockTableWait(pending.writer, table.heap, pending.tid(), XLTW_InsertIndex);
-}
-
 } // namespace
 
 row_versions find_row(const opened_table& table, std::string_view name)
@@ -206,21 +198,6 @@ TM_Result lock_version(const opened_table& table, ItemPointer found, LockTupleMo
                                        false, &buffer, &failure);
     ReleaseBuffer(buffer);
     return result;
-}
-
-row_versions find_and_lock_row(const opened_table& table, std::string_view name)
-{
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        row_versions row = find_row(table, name);
-        if (row.none())
-            return row;
-        if (!row.settled.exists())
-            wait_for_insertion(table, row.pending);
-        else if (lock_version(table, row.settled.tid(), LockTupleNoKeyExclusive, LockWaitBlock) ==
-                 TM_Ok)
-            return row;
-    }
 }
 
 void delete_row(const opened_table& table, ItemPointer found)

@@ -38,10 +38,6 @@ struct row_values {
     bool* nulls;
 };
 
-// Finds the row and locks it against everybody, waiting for whoever writes or holds it. The settled
-// version is then the newest one; where there is none, nobody was inserting one either.
-row_versions find_and_lock_row(const opened_table& table, std::string_view name);
-
 // Locks a version as long as the (sub)transaction lasts. TM_Ok where done; any other result means
 // that the version is no longer the newest or, with LockWaitSkip, that somebody holds it.
 TM_Result lock_version(const opened_table& table, ItemPointer found, LockTupleMode mode,

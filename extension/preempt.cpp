@@ -30,32 +30,49 @@ bool ends_within(TransactionId holder, int milliseconds)
     return true;
 }
 
-void end_session_of(TransactionId holder, const blocked_token& blocked)
+void report_ended(int pid, TransactionId holder, const blocked_row& blocked)
 {
-    TransactionId top = SubTransGetTopmostTransaction(holder);
-    int pid = compat::terminate_backend_of(top);
-    if (pid > 0)
+    if (blocked.waiting == no_token)
+        ereport(LOG,
+                (errmsg("ended the session with PID %d: its transaction %u had kept others from "
+                        "getting a fencing token for %d ms",
+                        pid, holder, preempt_after())));
+    else
         ereport(
             LOG,
             (errmsg(
                 "ended the session with PID %d: its transaction %u held fencing token " INT64_FORMAT
                 " while token " INT64_FORMAT " had waited for %d ms",
-                pid, top, blocked.holding, blocked.waiting, preempt_after())));
+                pid, holder, blocked.holding, blocked.waiting, preempt_after())));
+}
+
+void report_prepared(TransactionId holder, const blocked_row& blocked)
+{
+    ereport(WARNING,
+            (blocked.waiting == no_token
+                 ? errmsg("getting a fencing token waits for a prepared transaction")
+                 : errmsg("fencing token " INT64_FORMAT
+                          " waits for a prepared transaction with token " INT64_FORMAT,
+                          blocked.waiting, blocked.holding),
+             errdetail("Prepared transaction %u has no session that could be ended.", holder),
+             errhint("See pg_prepared_xacts, and COMMIT PREPARED or ROLLBACK PREPARED it.")));
+}
+
+void end_session_of(TransactionId holder, const blocked_row& blocked)
+{
+    TransactionId top = SubTransGetTopmostTransaction(holder);
+    int pid = compat::terminate_backend_of(top);
+    if (pid > 0)
+        report_ended(pid, top, blocked);
     else if (TransactionIdIsInProgress(top))
-        ereport(WARNING,
-                (errmsg("fencing token " INT64_FORMAT
-                        " waits for a prepared transaction with token " INT64_FORMAT,
-                        blocked.waiting, blocked.holding),
-                 errdetail("Prepared transaction %u has no session that could be ended.", top),
-                 errhint("See pg_prepared_xacts, and COMMIT PREPARED or ROLLBACK PREPARED it.")));
+        report_prepared(top, blocked);
 }
 
 } // namespace
 
-void wait_for_transaction(TransactionId holder, const blocked_token& blocked)
+void wait_for_transaction(TransactionId holder, const blocked_row& blocked)
 {
-    bool may_preempt = preempt_after() > 0 && blocked.holding < blocked.waiting;
-    if (may_preempt) {
+    if (blocked.may_preempt && preempt_after() > 0) {
         if (ends_within(holder, preempt_after()))
             return;
         end_session_of(holder, blocked);

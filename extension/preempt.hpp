@@ -5,17 +5,18 @@
 
 namespace fencelock {
 
-// A newer token that waits for a transaction which holds the resource with an older one.
-struct blocked_token {
+// A row that cannot be had before a transaction ends.
+struct blocked_row {
     Relation heap;
     ItemPointer tid;
-    token waiting;
-    token holding;
+    bool may_preempt; // the transaction is what the setting is meant for
+    token waiting;    // no_token: it is an issue that waits, not a check
+    token holding;    // lower than waiting
 };
 
-// Waits until the transaction has ended. Where fencelock.preempt_after is set and the waiting token
-// is the newer one, the holder's session is ended after that time; a prepared transaction has none,
-// and is only named in a warning.
-void wait_for_transaction(TransactionId holder, const blocked_token& blocked);
+// Waits until the transaction has ended. Where fencelock.preempt_after is set and applies, its
+// session is ended after that time; a prepared transaction has none, and is only named in a
+// warning.
+void wait_for_transaction(TransactionId holder, const blocked_row& blocked);
 
 } // namespace fencelock

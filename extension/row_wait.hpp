@@ -43,12 +43,4 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
 // must not overtake.
 queue_result stand_behind_waiters(row_queue& queue, const row_version& version, token& bound);
 
-// Whether a transaction in progress, not ours, holds the version in a way that conflicts with this
-// mode.
-bool is_held(const row_version& version, LockTupleMode mode);
-
-// Whether the snapshot does not see the version's writer (or, if asked, one of its remembered
-// lockers) as finished.
-bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers);
-
 } // namespace fencelock
