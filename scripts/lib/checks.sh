@@ -80,6 +80,44 @@ run_sql_suites() {
     fi
 }
 
+# Tests with servers of their own, which can't be root's: from a copy that their user can write to.
+run_tap_suite() {
+    local missing
+    missing=$(missing_for_tap)
+    if [[ -n $missing ]]; then
+        skip_suite "tap" "$missing"
+        return
+    fi
+    counted_suite "tap" '^ok [0-9]+ - ' '^not ok [0-9]+ ' '^ok [0-9]+ # skip' prove_servers
+    $suite_ok || show_tap_failures
+}
+
+missing_for_tap() {
+    local modules
+    modules=$(dirname "$("$PG_CONFIG" --pgxs)")/../test/perl
+    have prove || echo "there is no prove"
+    have_perl_module IPC::Run || echo "perl has no IPC::Run"
+    [[ -f $modules/PostgreSQL/Test/Cluster.pm ]] || echo "this PostgreSQL comes without its perl modules"
+}
+
+prove_servers() {
+    local copy=$session_dir/tap as=()
+    mkdir -p "$copy"
+    cp -a "$tree/Makefile" "$tree/fencelock.control" "$tree/t" "$copy"
+    if [[ $EUID -eq 0 ]]; then
+        chown -R postgres "$copy"
+        as=(setpriv --reuid=postgres --regid=postgres --init-groups)
+    fi
+    "${as[@]+"${as[@]}"}" env HOME="$copy" make -C "$copy" PG_CONFIG="$PG_CONFIG" \
+        PROVE_FLAGS="--verbose --timer --jobs=$jobs" prove_installcheck
+}
+
+show_tap_failures() {
+    grep -E -A 6 '^# +Failed test' "$log_dir/tap.log" | head -n 200
+    mkdir -p "$log_dir/tap"
+    cp -r "$session_dir/tap/tmp_check/log/." "$log_dir/tap/" || true
+}
+
 installcheck() { # SELECTION: an empty ISOLATION= or REGRESS=
     # A hang is a failure that is told, not one that lasts.
     PGISOLATIONTIMEOUT=120 timeout --kill-after=30 900 \
