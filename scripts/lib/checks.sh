@@ -112,11 +112,11 @@ run_ctest() {
 }
 
 check_cmake_consumer() {
-    cmake -S "$tree/scripts/consumer" -B "$session_dir/consumer" \
+    cmake -S "$tree/scripts/consumer" -B "$run_dir/consumer" \
         -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="$warnings"
-    cmake --build "$session_dir/consumer"
-    LD_LIBRARY_PATH=$(client_libdir) "$session_dir/consumer/consumer"
-    "$session_dir/consumer/consumer_static"
+    cmake --build "$run_dir/consumer"
+    LD_LIBRARY_PATH=$(client_libdir) "$run_dir/consumer/consumer"
+    "$run_dir/consumer/consumer_static"
 }
 
 check_pkg_config_consumer() {
@@ -124,8 +124,8 @@ check_pkg_config_consumer() {
     flags=$(PKG_CONFIG_PATH=$(client_libdir)/pkgconfig pkg-config --cflags --libs fencelock)
     # shellcheck disable=SC2086 # several words
     "${CXX:-g++}" -std=c++20 $warnings "$tree/scripts/consumer/consumer.cpp" $flags \
-        -o "$session_dir/pkg_config_consumer"
-    LD_LIBRARY_PATH=$(client_libdir) "$session_dir/pkg_config_consumer"
+        -o "$run_dir/pkg_config_consumer"
+    LD_LIBRARY_PATH=$(client_libdir) "$run_dir/pkg_config_consumer"
 }
 
 # Where libfencelock.so went: lib, lib64, or lib/<triplet>.
@@ -133,7 +133,7 @@ client_libdir() { dirname "$(find "$prefix" -name 'libfencelock.so' | head -n 1)
 
 # make install-client with DESTDIR writes below it, under PREFIX.
 check_staged_install() {
-    local stage=$session_dir/stage
+    local stage=$run_dir/stage
     make -C "$tree" CLIENT_BUILD="$build_dir/client" PREFIX=/opt/fencelock DESTDIR="$stage" install-client
     [[ -n $(find "$stage/opt/fencelock" -name 'libfencelock.so*') ]]
     [[ -d $stage/opt/fencelock/include/fencelock && $(find "$stage" -mindepth 1 -maxdepth 1) == "$stage/opt" ]]
