@@ -70,20 +70,41 @@ check_exports() {
 # Both against the running private server. pg_regress prints "... ok" up to PostgreSQL 15, TAP from 16 on.
 run_sql_suites() {
     local good='(\.\.\. ok( |$))|(^ok [0-9]+ )' bad='(\.\.\. FAILED)|(^not ok [0-9]+ )'
-    counted_suite "regress" "$good" "$bad" "" installcheck ISOLATION=
+    counted_suite "regress" "$good" "$bad" "" installcheck ISOLATION= TAP_TESTS=
     $suite_ok || show_differences "$tree/regression.diffs"
     if [[ -x $(dirname "$("$PG_CONFIG" --pgxs)")/../test/isolation/pg_isolation_regress ]]; then
-        counted_suite "isolation" "$good" "$bad" "" installcheck REGRESS=
+        counted_suite "isolation" "$good" "$bad" "" installcheck REGRESS= TAP_TESTS=
         $suite_ok || show_differences "$tree/output_iso/regression.diffs"
     else
         skip_suite "isolation" "this PostgreSQL comes without pg_isolation_regress"
     fi
 }
 
-installcheck() { # SELECTION: an empty ISOLATION= or REGRESS=
+installcheck() { # what to leave out, as empty make variables
     # A hang is a failure that is told, not one that lasts.
     PGISOLATIONTIMEOUT=120 timeout --kill-after=30 900 \
         make -C "$tree" PG_CONFIG="$PG_CONFIG" installcheck "$@"
+}
+
+# Tests in Perl that make servers of their own, as the user postgres where this is root (the servers refuse
+# it). That user may not be able to read the checkout: it gets a copy.
+run_tap_suite() {
+    compgen -G "$tree/t/*.pl" >/dev/null || return 0
+    mkdir -p "$run_dir/tap"
+    cp -a "$tree/t" "$run_dir/tap/"
+    [[ $EUID -ne 0 ]] || chown -R postgres "$run_dir/tap"
+    counted_suite "tap" '^t/.*\.pl \.+ ok$' '^t/.*\.pl +\(Wstat: ' '^t/.*\.pl \.+ skipped' run_prove
+}
+
+run_prove() {
+    local pgxs dir=$run_dir/tap as=()
+    pgxs=$(dirname "$("$PG_CONFIG" --pgxs)")/../..
+    [[ $EUID -ne 0 ]] || as=(setpriv --reuid=postgres --regid=postgres --init-groups)
+    cd "$dir" || return
+    env -u PGHOST -u PGPORT -u PGUSER HOME="$dir" PATH="$("$PG_CONFIG" --bindir):$PATH" \
+        PG_REGRESS="$pgxs/src/test/regress/pg_regress" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" \
+        TESTLOGDIR="$dir/tmp_check/log" timeout --kill-after=30 900 \
+        "${as[@]+"${as[@]}"}" prove -I "$pgxs/src/test/perl" t/*.pl
 }
 
 show_differences() { # FILE...
