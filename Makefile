@@ -6,11 +6,11 @@ DATA = $(wildcard extension/fencelock--*.sql)
 OBJS = $(patsubst %.cpp,%.o,$(sort $(wildcard extension/*.cpp)))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
-REGRESS_OPTS = --load-extension=fencelock
+REGRESS_OPTS = --encoding=UTF8 --load-extension=fencelock
 # pg_isolation_regress comes with 14 and newer.
 ISOLATION_ALL = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))
 ISOLATION = $(if $(filter 13,$(MAJORVERSION)),,$(ISOLATION_ALL))
-ISOLATION_OPTS = --load-extension=fencelock
+ISOLATION_OPTS = --encoding=UTF8 --load-extension=fencelock
 
 PG_CONFIG ?= pg_config
 # As system headers the server's do not raise warnings of ours.

@@ -16,20 +16,21 @@ void require_writable(const char* function)
 verdict present_token(std::string_view resource, token presented, const text* owner)
 {
     if (presented < 1)
-        return {refusal::not_positive, presented, no_token};
+        return {refusal::not_positive, presented, no_token, false};
     const claim* claimed = find_claim(resource);
     if (claimed != nullptr && presented < claimed->presented)
-        return {refusal::stale, presented, claimed->presented};
+        return {refusal::stale, presented, claimed->presented, false};
     if (claimed != nullptr && claimed->enforced && presented == claimed->presented) {
         if (owner == nullptr)
-            return {refusal::none, presented, no_token};
+            return {refusal::none, presented, no_token, false};
         if (claimed->owner != nullptr)
             return {view_of(owner) == claimed->owner ? refusal::none : refusal::conflict, presented,
-                    no_token};
+                    no_token, false};
     }
-    verdict outcome = present_to_mark(resource, presented, owner);
+    bool siblings_unseen = claimed != nullptr && claimed->siblings_unseen;
+    verdict outcome = present_to_mark(resource, presented, owner, siblings_unseen);
     if (outcome.why == refusal::none)
-        note_claim(resource, presented, owner, true);
+        note_claim(resource, presented, owner, true, outcome.siblings_unseen);
     return outcome;
 }
 

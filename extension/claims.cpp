@@ -155,7 +155,8 @@ const claim* find_claim(std::string_view resource)
     return entry != nullptr && entry->present ? &entry->current : nullptr;
 }
 
-void note_claim(std::string_view resource, token presented, const text* owner, bool enforced)
+void note_claim(std::string_view resource, token presented, const text* owner, bool enforced,
+                bool siblings_unseen)
 {
     if (claims == nullptr)
         claims = create_claims();
@@ -172,7 +173,7 @@ void note_claim(std::string_view resource, token presented, const text* owner, b
         entry->present = false;
     }
     log_undo(entry);
-    entry->current = {presented, owner_copy, enforced};
+    entry->current = {presented, owner_copy, enforced, siblings_unseen};
     entry->present = true;
 }
 

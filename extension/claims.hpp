@@ -12,6 +12,7 @@ struct claim {
     const char* owner; // null where none was named
     bool enforced;     // measured against the mark and locked there; else only against a row's own
                        // column
+    bool siblings_unseen; // see verdict
 };
 
 // Once, when the module is loaded.
@@ -22,6 +23,7 @@ void watch_transactions();
 const claim* find_claim(std::string_view resource);
 
 // Records or replaces the resource's claim; owner may be null.
-void note_claim(std::string_view resource, token presented, const text* owner, bool enforced);
+void note_claim(std::string_view resource, token presented, const text* owner, bool enforced,
+                bool siblings_unseen);
 
 } // namespace fencelock

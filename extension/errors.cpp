@@ -24,24 +24,28 @@ constexpr const char* stale_hint =
 // The numbers stand before the name in each message, so that a program can read them whatever the
 // name contains.
 
-[[noreturn]] void raise_stale(const verdict& refused, std::string_view resource,
-                              const guarded_place* place)
+void report_stale(int elevel, const verdict& refused, std::string_view resource,
+                  const guarded_place* place)
 {
-    ereport(ERROR, (errcode(sqlstate_stale_fencing_token),
-                    errmsg("fencing token " INT64_FORMAT " is stale, below the mark " INT64_FORMAT
-                           " of resource \"%.*s\"",
-                           refused.presented, refused.bound, VIEW_ARGS(resource)),
-                    errdetail("A newer holder has presented token " INT64_FORMAT
-                              ": the lease that token " INT64_FORMAT " came from is over.",
-                              refused.bound, refused.presented),
-                    errhint(stale_hint), place_fields(place)));
-    pg_unreachable();
+    ereport(
+        elevel,
+        (errcode(sqlstate_stale_fencing_token),
+         errmsg("fencing token " INT64_FORMAT " is stale, below the mark " INT64_FORMAT
+                " of resource \"%.*s\"",
+                refused.presented, refused.bound, VIEW_ARGS(resource)),
+         refused.why == refusal::pruned
+             ? errdetail("Idle resources were pruned: one that has no mark of its own is measured "
+                         "against the highest token that any of them had.")
+             : errdetail("A newer holder has presented token " INT64_FORMAT
+                         ": the lease that token " INT64_FORMAT " came from is over.",
+                         refused.bound, refused.presented),
+         errhint(stale_hint), place_fields(place)));
 }
 
-[[noreturn]] void raise_tied(const verdict& refused, std::string_view resource,
-                             const guarded_place* place)
+void report_tied(int elevel, const verdict& refused, std::string_view resource,
+                 const guarded_place* place)
 {
-    ereport(ERROR,
+    ereport(elevel,
             (errcode(sqlstate_stale_fencing_token),
              errmsg("fencing token " INT64_FORMAT " is stale, not above the mark " INT64_FORMAT
                     " of resource \"%.*s\"",
@@ -50,13 +54,12 @@ constexpr const char* stale_hint =
                        ", and its guard has ties=reject: each write needs a higher token.",
                        refused.bound),
              errhint("Acquire the lock again for each write of this row."), place_fields(place)));
-    pg_unreachable();
 }
 
-[[noreturn]] void raise_retired(const verdict& refused, std::string_view resource,
-                                const guarded_place* place)
+void report_retired(int elevel, const verdict& refused, std::string_view resource,
+                    const guarded_place* place)
 {
-    ereport(ERROR,
+    ereport(elevel,
             (errcode(sqlstate_stale_fencing_token),
              errmsg("fencing token " INT64_FORMAT
                     " is stale, below the newest reservation " INT64_FORMAT " of resource \"%.*s\"",
@@ -66,13 +69,12 @@ constexpr const char* stale_hint =
                        "presented.",
                        refused.bound),
              errhint(stale_hint), place_fields(place)));
-    pg_unreachable();
 }
 
-[[noreturn]] void raise_conflict(const verdict& refused, std::string_view resource,
-                                 const guarded_place* place)
+void report_conflict(int elevel, const verdict& refused, std::string_view resource,
+                     const guarded_place* place)
 {
-    ereport(ERROR,
+    ereport(elevel,
             (errcode(sqlstate_fencing_token_conflict),
              errmsg("fencing token " INT64_FORMAT " of resource \"%.*s\" belongs to another owner",
                     refused.presented, VIEW_ARGS(resource)),
@@ -80,13 +82,12 @@ constexpr const char* stale_hint =
              errhint("Acquire the lock again for a token of its own, and look at what issues the "
                      "tokens of this resource."),
              place_fields(place)));
-    pg_unreachable();
 }
 
-[[noreturn]] void raise_not_issued(const verdict& refused, std::string_view resource,
-                                   const guarded_place* place)
+void report_not_issued(int elevel, const verdict& refused, std::string_view resource,
+                       const guarded_place* place)
 {
-    ereport(ERROR,
+    ereport(elevel,
             (errcode(sqlstate_fencing_token_not_issued),
              errmsg("fencing token " INT64_FORMAT
                     " of resource \"%.*s\" was never issued, the highest issued is " INT64_FORMAT,
@@ -96,29 +97,27 @@ constexpr const char* stale_hint =
              errhint("Use the token that came with the lock; tokens of other resources, timestamps "
                      "and guesses are refused."),
              place_fields(place)));
-    pg_unreachable();
 }
 
 constexpr const char* not_positive_hint = "Tokens start at 1; 0 and NULL stand for no token.";
 constexpr const char* behind_hint =
     "Claim the token in a transaction of its own first, then run this transaction again.";
 
-[[noreturn]] void raise_not_positive(const verdict& refused, std::string_view resource,
-                                     const guarded_place* place)
+void report_not_positive(int elevel, const verdict& refused, std::string_view resource,
+                         const guarded_place* place)
 {
-    ereport(ERROR,
+    ereport(elevel,
             (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
              errmsg("fencing token " INT64_FORMAT " for resource \"%.*s\" is not greater than 0",
                     refused.presented, VIEW_ARGS(resource)),
              errhint(not_positive_hint), place_fields(place)));
-    pg_unreachable();
 }
 
-[[noreturn]] void raise_behind(const verdict& refused, std::string_view resource,
-                               const guarded_place* place)
+void report_behind(int elevel, const verdict& refused, std::string_view resource,
+                   const guarded_place* place)
 {
     ereport(
-        ERROR,
+        elevel,
         (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
          errmsg("could not serialize access: the snapshot is older than the claim of fencing "
                 "token " INT64_FORMAT " on resource \"%.*s\"",
@@ -126,7 +125,6 @@ constexpr const char* behind_hint =
          errdetail("The token is accepted, but this transaction would read what was true before "
                    "earlier holders finished."),
          errhint(behind_hint), place_fields(place)));
-    pg_unreachable();
 }
 
 // What an error says to a role that may not read what the resource's name is made of.
@@ -164,45 +162,46 @@ unnamed_text unnamed_text_of(refusal why)
 }
 
 // The server's log has it all.
-[[noreturn]] void raise_refusal_unnamed(const verdict& refused, std::string_view resource,
-                                        const guarded_place* place)
+void report_refusal_unnamed(int elevel, const verdict& refused, std::string_view resource,
+                            const guarded_place* place)
 {
     unnamed_text text = unnamed_text_of(refused.why);
-    ereport(ERROR, (errcode(text.sqlstate),
-                    errmsg(text.message, refused.presented, RelationGetRelationName(place->table)),
-                    errdetail_log(
-                        "The resource is \"%.*s\", the token is measured against " INT64_FORMAT ".",
-                        VIEW_ARGS(resource), refused.bound),
-                    errhint("%s", text.hint), place_fields(place)));
-    pg_unreachable();
+    ereport(
+        elevel,
+        (errcode(text.sqlstate),
+         errmsg(text.message, refused.presented, RelationGetRelationName(place->table)),
+         errdetail_log("The resource is \"%.*s\", the token is measured against " INT64_FORMAT ".",
+                       VIEW_ARGS(resource), refused.bound),
+         errhint("%s", text.hint), place_fields(place)));
 }
 
 } // namespace
 
-void raise_refusal(const verdict& refused, std::string_view resource, const guarded_place* place)
+void report_refusal(int elevel, const verdict& refused, std::string_view resource,
+                    const guarded_place* place)
 {
     if (place != nullptr && !place->may_name_resource)
-        raise_refusal_unnamed(refused, resource, place);
+        return report_refusal_unnamed(elevel, refused, resource, place);
     switch (refused.why) {
     case refusal::stale:
-        raise_stale(refused, resource, place);
+    case refusal::pruned:
+        return report_stale(elevel, refused, resource, place);
     case refusal::tied:
-        raise_tied(refused, resource, place);
+        return report_tied(elevel, refused, resource, place);
     case refusal::retired:
-        raise_retired(refused, resource, place);
+        return report_retired(elevel, refused, resource, place);
     case refusal::conflict:
-        raise_conflict(refused, resource, place);
+        return report_conflict(elevel, refused, resource, place);
     case refusal::not_issued:
-        raise_not_issued(refused, resource, place);
+        return report_not_issued(elevel, refused, resource, place);
     case refusal::not_positive:
-        raise_not_positive(refused, resource, place);
+        return report_not_positive(elevel, refused, resource, place);
     case refusal::behind:
-        raise_behind(refused, resource, place);
+        return report_behind(elevel, refused, resource, place);
     case refusal::none:
         break;
     }
     elog(ERROR, "fencelock: an accepted token was reported as refused");
-    pg_unreachable();
 }
 
 void report_unfenced(int elevel, std::string_view resource, const guarded_place& place)
@@ -287,12 +286,48 @@ void raise_bad_above(token above, std::string_view resource, token highest_possi
     pg_unreachable();
 }
 
+void raise_bad_idle_time()
+{
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("argument \"older_than\" must lie between 0 and 100 years")));
+    pg_unreachable();
+}
+
+void raise_bad_mark(token mark, std::string_view resource)
+{
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("mark " INT64_FORMAT " for resource \"%.*s\" is negative", mark,
+                           VIEW_ARGS(resource)),
+                    errhint("0 lets any token in again.")));
+    pg_unreachable();
+}
+
+void raise_superuser_required(const char* function)
+{
+    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                    errmsg("only a superuser may call %s", function)));
+    pg_unreachable();
+}
+
+void log_reset(std::string_view resource, token before, token after)
+{
+    ereport(LOG, (errmsg("mark of resource \"%.*s\" was set from " INT64_FORMAT " to " INT64_FORMAT
+                         " by hand",
+                         VIEW_ARGS(resource), before, after)));
+}
+
+void report_no_stat()
+{
+    ereport(NOTICE, (errmsg("fencelock counts nothing, as it was not preloaded"),
+                     errhint("Add fencelock to shared_preload_libraries and restart PostgreSQL.")));
+}
+
 void raise_no_token_left(std::string_view resource)
 {
     ereport(ERROR, (errcode(sqlstate_no_token_left),
                     errmsg("no fencing token is left for resource \"%.*s\"", VIEW_ARGS(resource)),
                     errdetail("Tokens are bigint, and a token near 2^63 was accepted for it."),
-                    errhint("Use another resource name.")));
+                    errhint("Use another resource name, or have a superuser call fence_reset.")));
     pg_unreachable();
 }
 

@@ -18,6 +18,7 @@ inline constexpr int sqlstate_no_token_left = ERRCODE_SEQUENCE_GENERATOR_LIMIT_E
 enum class refusal : uint8 {
     none,         // it was accepted
     stale,        // LF001: below the mark, or below a token that is being presented right now
+    pruned,       // LF001: below the floor that stands for the marks of pruned resources
     tied,         // LF001: the row has this token already, and its guard rejects ties
     retired,      // LF001: below the first token of the newest reservation
     conflict,     // LF003: the mark has this token, but another owner
@@ -29,8 +30,11 @@ enum class refusal : uint8 {
 struct verdict {
     refusal why;
     token presented;
-    token bound; // stale, tied: the mark; retired: first of the newest reservation; not_issued: the
-                 // highest issued
+    token bound; // stale, pruned, tied: the mark; retired: first of the newest reservation;
+                 // not_issued: the highest issued
+    // Accepted, though others have held the very token that the transaction's snapshot does not
+    // see as finished: no matter for this claim, but the transaction must not raise the mark.
+    bool siblings_unseen;
 };
 
 // Where a guard found the token: which table and column an error names, and whether the current
@@ -42,8 +46,9 @@ struct guarded_place {
     bool may_name_resource;
 };
 
-[[noreturn]] void raise_refusal(const verdict& refused, std::string_view resource,
-                                const guarded_place* place);
+// elevel is ERROR, or WARNING for LF001 to LF004 where enforcement is relaxed.
+void report_refusal(int elevel, const verdict& refused, std::string_view resource,
+                    const guarded_place* place);
 
 // LF002; elevel is ERROR or WARNING.
 void report_unfenced(int elevel, std::string_view resource, const guarded_place& place);
@@ -56,10 +61,18 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
 [[noreturn]] void raise_bad_ttl();
 [[noreturn]] void raise_bad_reservation_size(int64 n, std::string_view resource);
 [[noreturn]] void raise_bad_above(token above, std::string_view resource, token highest_possible);
+[[noreturn]] void raise_bad_idle_time();
+[[noreturn]] void raise_bad_mark(token mark, std::string_view resource);
+// 42501
+[[noreturn]] void raise_superuser_required(const char* function);
 // 2200H
 [[noreturn]] void raise_no_token_left(std::string_view resource);
 // 55000: the extension's own tables or functions are not where they were created
 [[noreturn]] void raise_installation_broken(const char* what);
+
+// What is told, not raised.
+void log_reset(std::string_view resource, token before, token after);
+void report_no_stat();
 
 // Arguments of a guard, all with the guard's table named.
 [[noreturn]] void raise_guard_argument(Relation table, const char* problem, const char* hint);

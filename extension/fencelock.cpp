@@ -13,8 +13,11 @@
 #include "merge_watch.hpp"
 #include "pg.hpp"
 #include "pg_compat.hpp"
+#include "prune.hpp"
+#include "refusals.hpp"
 #include "resource_name.hpp"
 #include "settings.hpp"
+#include "stat.hpp"
 
 FENCELOCK_EXPORTS_BEGIN
 extern "C" {
@@ -33,6 +36,10 @@ PG_FUNCTION_INFO_V1(fence_release);
 PG_FUNCTION_INFO_V1(fence_history);
 PG_FUNCTION_INFO_V1(fence_guard);
 PG_FUNCTION_INFO_V1(fence_validate_guard);
+PG_FUNCTION_INFO_V1(fence_prune);
+PG_FUNCTION_INFO_V1(fence_reset);
+PG_FUNCTION_INFO_V1(fence_new_generation);
+PG_FUNCTION_INFO_V1(fence_stat_counters);
 
 } // extern "C"
 FENCELOCK_EXPORTS_END
@@ -78,21 +85,45 @@ const text* require_short(const text* value, const char* name)
     return value;
 }
 
-// In microseconds; months count as 30 days.
+constexpr int64 longest_ttl = 366 * USECS_PER_DAY;
+
+// In microseconds; months count as 30 days. False outside longest days either way.
+bool span_of(const Interval* interval, int64 longest_days, int64& span)
+{
+    // Each field first, so that the sum can't overflow.
+    if (interval->month < -longest_days || interval->month > longest_days ||
+        interval->day < -longest_days || interval->day > longest_days ||
+        interval->time < -longest_days * USECS_PER_DAY ||
+        interval->time > longest_days * USECS_PER_DAY)
+        return false;
+    span = (interval->month * INT64CONST(30) + interval->day) * USECS_PER_DAY + interval->time;
+    return true;
+}
+
 int64 ttl_argument(FunctionCallInfo fcinfo, int number)
 {
     if (PG_ARGISNULL(number))
         raise_null_argument("ttl");
-    const Interval* ttl = PG_GETARG_INTERVAL_P(number);
-    constexpr int64 longest = 366 * USECS_PER_DAY;
-    // Each field first, so that the sum can't overflow.
-    if (ttl->month < -12 || ttl->month > 12 || ttl->day < -366 || ttl->day > 366 ||
-        ttl->time < -longest || ttl->time > longest)
-        raise_bad_ttl();
-    int64 span = (ttl->month * INT64CONST(30) + ttl->day) * USECS_PER_DAY + ttl->time;
-    if (span < 1000 || span > longest)
+    int64 span;
+    if (!span_of(PG_GETARG_INTERVAL_P(number), 366, span) || span < 1000 || span > longest_ttl)
         raise_bad_ttl();
     return span;
+}
+
+int64 idle_argument(FunctionCallInfo fcinfo)
+{
+    if (PG_ARGISNULL(0))
+        raise_null_argument("older_than");
+    int64 span;
+    if (!span_of(PG_GETARG_INTERVAL_P(0), 36600, span) || span < 0)
+        raise_bad_idle_time();
+    return span;
+}
+
+void require_superuser(const char* function)
+{
+    if (!superuser())
+        raise_superuser_required(function);
 }
 
 ArrayType* template_columns(const name_template& compiled)
@@ -135,6 +166,7 @@ void _PG_init(void)
     watch_guarded_tables();
     watch_transactions();
     watch_merges();
+    prepare_stat();
 }
 
 Datum fence_check(PG_FUNCTION_ARGS)
@@ -143,8 +175,8 @@ Datum fence_check(PG_FUNCTION_ARGS)
     std::string_view resource;
     verdict outcome = check_arguments(fcinfo, resource);
     if (outcome.why != refusal::none)
-        raise_refusal(outcome, resource, nullptr);
-    PG_RETURN_BOOL(true);
+        refuse_token(outcome, resource, nullptr);
+    PG_RETURN_BOOL(true); // also where a refusal was only warned of: the caller goes on as before
 }
 
 Datum fence_try(PG_FUNCTION_ARGS)
@@ -152,10 +184,13 @@ Datum fence_try(PG_FUNCTION_ARGS)
     begin_write(fcinfo, "fence_try()");
     std::string_view resource;
     verdict outcome = check_arguments(fcinfo, resource);
-    bool stale = outcome.why == refusal::stale || outcome.why == refusal::retired;
-    if (outcome.why != refusal::none && !stale)
-        raise_refusal(outcome, resource, nullptr);
-    PG_RETURN_BOOL(!stale);
+    bool stale = outcome.why == refusal::stale || outcome.why == refusal::pruned ||
+                 outcome.why == refusal::retired;
+    if (stale)
+        count_event(stat_event::stale);
+    else if (outcome.why != refusal::none)
+        refuse_token(outcome, resource, nullptr);
+    PG_RETURN_BOOL(outcome.why == refusal::none);
 }
 
 Datum fence_token(PG_FUNCTION_ARGS)
@@ -241,6 +276,58 @@ Datum fence_validate_guard(PG_FUNCTION_ARGS)
     guard_config config = compile_guard_config(table, count, arguments);
     relation_close(table, NoLock);
     PG_RETURN_ARRAYTYPE_P(template_columns(config.resource));
+}
+
+Datum fence_prune(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_prune()");
+    PG_RETURN_INT64(prune_idle_resources(idle_argument(fcinfo)));
+}
+
+Datum fence_reset(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_reset()");
+    require_superuser("fence_reset()");
+    std::string_view resource = resource_argument(fcinfo);
+    token mark = required_bigint(fcinfo, 1, "mark");
+    if (mark < 0)
+        raise_bad_mark(mark, resource);
+    token before = mark_of(resource);
+    set_mark(resource, mark);
+    log_reset(resource, before, mark);
+    PG_RETURN_VOID();
+}
+
+Datum fence_new_generation(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_new_generation()");
+    require_superuser("fence_new_generation()");
+    int64 generation = start_generation_after(current_generation());
+    ForceSyncCommit();
+    PG_RETURN_INT64(generation);
+}
+
+// One row a database: its OID, the counters in the order of stat_event, and since when.
+Datum fence_stat_counters(PG_FUNCTION_ARGS)
+{
+    auto* stats = static_cast<database_stat*>(palloc(sizeof(database_stat) * stat_capacity));
+    int count = read_stat(stats, stat_capacity);
+    if (count < 0) {
+        report_no_stat();
+        count = 0;
+    }
+    compat::begin_set_result(fcinfo);
+    auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    for (int i = 0; i < count; i++) {
+        Datum values[stat_event_count + 2];
+        bool nulls[stat_event_count + 2] = {};
+        values[0] = ObjectIdGetDatum(stats[i].database);
+        for (int j = 0; j < stat_event_count; j++)
+            values[1 + j] = Int64GetDatum(stats[i].counts[j]);
+        values[stat_event_count + 1] = TimestampTzGetDatum(stats[i].since);
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+    return static_cast<Datum>(0);
 }
 
 } // extern "C"

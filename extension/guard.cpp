@@ -5,6 +5,7 @@
 #include "errors.hpp"
 #include "guard_config.hpp"
 #include "merge_watch.hpp"
+#include "refusals.hpp"
 #include "settings.hpp"
 
 namespace fencelock {
@@ -43,10 +44,11 @@ guarded_place place_of(const guarded_row& row)
     return {row.table, row.config.token_column, may_name_resource(row)};
 }
 
-[[noreturn]] void refuse(const guarded_row& row, std::string_view resource, const verdict& refused)
+// Returns only where enforcement is relaxed; the row is then written as it is.
+void refuse(const guarded_row& row, std::string_view resource, const verdict& refused)
 {
     guarded_place place = place_of(row);
-    raise_refusal(refused, resource, &place);
+    refuse_token(refused, resource, &place);
 }
 
 // NULL and 0 are no token.
@@ -74,65 +76,80 @@ token stamp_of(const guarded_row& row)
     return named ? written : no_token;
 }
 
+// What a write presents for one resource, on its way to being accepted.
+struct presented_token {
+    std::string_view resource;
+    token value;
+};
+
 // The token by which the row's write presents itself for the resource, in the order stamp, claim,
-// setting; no_token where there is none. A stamp beside a claim must not be lower.
-token presented_for(const guarded_row& row, std::string_view resource, token stamp)
+// setting. False where there is none, or where a stamp is lower than the claim beside it; that has
+// been reported then.
+bool find_presented(const guarded_row& row, token stamp, presented_token& presented)
 {
-    const claim* claimed = find_claim(resource);
-    if (stamp != no_token) {
-        if (claimed != nullptr && stamp < claimed->presented)
-            refuse(row, resource, {refusal::stale, stamp, claimed->presented});
-        return stamp;
+    const claim* claimed = find_claim(presented.resource);
+    if (stamp != no_token && claimed != nullptr && stamp < claimed->presented) {
+        refuse(row, presented.resource, {refusal::stale, stamp, claimed->presented, false});
+        return false;
     }
-    return claimed != nullptr ? claimed->presented : token_in_claims_setting(resource);
-}
-
-// Presents the token to the resource's mark.
-void enforce(const guarded_row& row, std::string_view resource, token presented)
-{
-    verdict outcome = present_token(resource, presented, nullptr);
-    if (outcome.why != refusal::none)
-        refuse(row, resource, outcome);
-}
-
-void report_missing(const guarded_row& row, std::string_view resource)
-{
-    int elevel = row.config.unfenced == unfenced_rule::warn ? WARNING : ERROR;
-    report_unfenced(elevel, resource, place_of(row));
+    presented.value = stamp != no_token    ? stamp
+                      : claimed != nullptr ? claimed->presented
+                                           : token_in_claims_setting(presented.resource);
+    if (presented.value != no_token)
+        return true;
+    refuse_unfenced(row.config.unfenced == unfenced_rule::warn, presented.resource, place_of(row));
+    return false;
 }
 
 // The row's own column as a mark: the token must not be lower, or, where ties are rejected, must be
 // higher.
-void compare_with_row(const guarded_row& row, std::string_view resource, token presented)
+bool is_accepted_by_row(const guarded_row& row, tie_rule ties, const presented_token& presented)
 {
     token in_row = token_in(row, row.before);
-    if (presented < in_row)
-        refuse(row, resource, {refusal::stale, presented, in_row});
-    if (presented == in_row && row.config.ties == tie_rule::reject)
-        refuse(row, resource, {refusal::tied, presented, in_row});
+    if (presented.value > in_row || (presented.value == in_row && ties == tie_rule::accept))
+        return true;
+    refusal why = presented.value < in_row ? refusal::stale : refusal::tied;
+    refuse(row, presented.resource, {why, presented.value, in_row, false});
+    return false;
+}
+
+bool is_accepted_by_mark(const guarded_row& row, const presented_token& presented)
+{
+    verdict outcome = present_token(presented.resource, presented.value, nullptr);
+    if (outcome.why == refusal::none)
+        return true;
+    refuse(row, presented.resource, outcome);
+    return false;
 }
 
 // An UPDATE in a table whose rows are their own marks: no second table is touched. What was
 // presented is remembered, so that a later write of the transaction finds it, but not as enforced.
-void enforce_in_row(const guarded_row& row, std::string_view resource, token presented)
+bool is_accepted_in_place(const guarded_row& row, const presented_token& presented)
 {
-    if (presented < 1)
-        refuse(row, resource, {refusal::not_positive, presented, no_token});
-    compare_with_row(row, resource, presented);
-    const claim* claimed = find_claim(resource);
-    if (claimed == nullptr || claimed->presented < presented)
-        note_claim(resource, presented, nullptr, false);
+    if (presented.value < 1) {
+        refuse(row, presented.resource, {refusal::not_positive, presented.value, no_token, false});
+        return false;
+    }
+    if (!is_accepted_by_row(row, row.config.ties, presented))
+        return false;
+    const claim* claimed = find_claim(presented.resource);
+    if (claimed == nullptr || claimed->presented < presented.value)
+        note_claim(presented.resource, presented.value, nullptr, false, false);
+    return true;
 }
 
-HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token accepted)
+// The token column shows the token that was accepted with the row's newest write. A write that
+// passes without one, where enforcement is relaxed, must not change that: the column keeps what it
+// had.
+HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token value)
 {
     AttrNumber column = row.config.token_column;
-    if (column == InvalidAttrNumber || token_in(row, row.after) == accepted)
+    if (column == InvalidAttrNumber || token_in(row, row.after) == value)
         return tuple;
     int number = column;
-    Datum value = Int64GetDatum(accepted);
-    bool is_null = false;
-    return heap_modify_tuple_by_cols(tuple, RelationGetDescr(row.table), 1, &number, &value,
+    Datum datum = Int64GetDatum(value);
+    bool is_null = value == no_token;
+    return heap_modify_tuple_by_cols(tuple, RelationGetDescr(row.table), 1, &number, &datum,
                                      &is_null);
 }
 
@@ -140,62 +157,62 @@ HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token accepted)
 // after.
 bool guard_leaving(const guarded_row& row, std::string_view resource)
 {
-    token presented = presented_for(row, resource, no_token);
-    if (presented == no_token) {
-        report_missing(row, resource);
-        return false;
-    }
-    if (row.config.mark == mark_place::row && presented < token_in(row, row.before))
-        refuse(row, resource, {refusal::stale, presented, token_in(row, row.before)});
-    enforce(row, resource, presented);
-    return true;
+    presented_token presented{resource, no_token};
+    return find_presented(row, no_token, presented) &&
+           (row.config.mark == mark_place::resource ||
+            is_accepted_by_row(row, tie_rule::accept, presented)) &&
+           is_accepted_by_mark(row, presented);
 }
 
 HeapTuple guard_insert(const guarded_row& row)
 {
     HeapTuple tuple = row.trigger->tg_trigtuple;
-    std::string_view resource = render_resource_name(row.config.resource, row.table, row.after);
-    token presented = presented_for(row, resource, stamp_of(row));
-    if (presented == no_token) {
-        report_missing(row, resource);
-        return tuple;
-    }
-    enforce(row, resource, presented);
-    return with_token(row, tuple, presented);
+    presented_token presented{render_resource_name(row.config.resource, row.table, row.after),
+                              no_token};
+    bool accepted =
+        find_presented(row, stamp_of(row), presented) && is_accepted_by_mark(row, presented);
+    return with_token(row, tuple, accepted ? presented.value : no_token);
 }
 
 HeapTuple guard_delete(const guarded_row& row)
 {
-    guard_leaving(row, render_resource_name(row.config.resource, row.table, row.before));
+    (void)guard_leaving(row, render_resource_name(row.config.resource, row.table, row.before));
     return row.trigger->tg_trigtuple;
+}
+
+// Whether the row belongs to the same resource before and after; sets left to the resource that it
+// leaves otherwise.
+bool stays_in(const guarded_row& row, std::string_view resource, std::string_view& left)
+{
+    name_template& names = row.config.resource;
+    if (same_template_columns(names, row.before, row.after))
+        return true;
+    left = render_resource_name(names, row.table, row.before);
+    return left == resource;
+}
+
+bool is_accepted_update(const guarded_row& row, presented_token& presented)
+{
+    std::string_view left;
+    bool stays = stays_in(row, presented.resource, left);
+    if (!stays && !guard_leaving(row, left))
+        return false;
+    if (!find_presented(row, stamp_of(row), presented))
+        return false;
+    if (stays && row.config.mark == mark_place::row)
+        return is_accepted_in_place(row, presented);
+    return (row.config.ties == tie_rule::accept ||
+            is_accepted_by_row(row, tie_rule::reject, presented)) &&
+           is_accepted_by_mark(row, presented);
 }
 
 HeapTuple guard_update(const guarded_row& row)
 {
-    HeapTuple tuple = row.trigger->tg_newtuple;
-    guard_config& config = row.config;
-    std::string_view resource = render_resource_name(config.resource, row.table, row.after);
-    bool stays = same_template_columns(config.resource, row.before, row.after);
-    if (!stays) {
-        std::string_view left = render_resource_name(config.resource, row.table, row.before);
-        stays = left == resource;
-        if (!stays)
-            guard_leaving(row, left);
-    }
-
-    token presented = presented_for(row, resource, stamp_of(row));
-    if (presented == no_token) {
-        report_missing(row, resource);
-        return tuple;
-    }
-    if (stays && config.mark == mark_place::row) {
-        enforce_in_row(row, resource, presented);
-    } else {
-        if (config.ties == tie_rule::reject)
-            compare_with_row(row, resource, presented);
-        enforce(row, resource, presented);
-    }
-    return with_token(row, tuple, presented);
+    presented_token presented{render_resource_name(row.config.resource, row.table, row.after),
+                              no_token};
+    bool accepted = is_accepted_update(row, presented);
+    return with_token(row, row.trigger->tg_newtuple,
+                      accepted ? presented.value : token_in(row, row.before));
 }
 
 bool is_row_guard(TriggerEvent event)
@@ -209,10 +226,13 @@ HeapTuple run_guard(TriggerData* trigger)
 {
     TriggerEvent event = trigger->tg_event;
     Relation table = trigger->tg_relation;
-    if (TRIGGER_FIRED_BY_TRUNCATE(event) && TRIGGER_FIRED_BEFORE(event))
-        raise_guard_truncate(table);
-    if (!is_row_guard(event))
+    bool before_truncate = TRIGGER_FIRED_BY_TRUNCATE(event) && TRIGGER_FIRED_BEFORE(event);
+    if (!before_truncate && !is_row_guard(event))
         raise_guard_protocol();
+    if (current_enforcement() == enforcement::off)
+        return TRIGGER_FIRED_BY_UPDATE(event) ? trigger->tg_newtuple : trigger->tg_trigtuple;
+    if (before_truncate)
+        raise_guard_truncate(table);
     require_writable("fence_guard()"); // a temporary table can be written where marks cannot
 
     guarded_row row{trigger, table, config_of(table, trigger->tg_trigger), trigger->tg_trigslot,

@@ -150,6 +150,30 @@ void compile_into(cached_config& entry, Relation table, const Trigger* trigger)
     entry.table = RelationGetRelid(table);
 }
 
+// Whether two rows never have one name, as mark=row needs: at most one column may contain anything,
+// the others only what hexadecimal numbers and dashes consist of, and between two columns stands
+// something else.
+bool tells_rows_apart(const name_template& names)
+{
+    int free_columns = 0;
+    bool separated = true;
+    for (int i = 0; i < names.part_count; i++) {
+        const template_part& part = names.parts[i];
+        if (part.column == InvalidAttrNumber) {
+            separated = separated || part.literal.find_first_not_of("0123456789abcdef-") !=
+                                         std::string_view::npos;
+            continue;
+        }
+        if (!separated)
+            return false;
+        separated = false;
+        bool numeric = part.type == INT2OID || part.type == INT4OID || part.type == INT8OID ||
+                       part.type == OIDOID || part.type == UUIDOID;
+        free_columns += numeric ? 0 : 1;
+    }
+    return free_columns <= 1;
+}
+
 } // namespace
 
 void watch_guarded_tables()
@@ -167,6 +191,11 @@ guard_config compile_guard_config(Relation table, int count, char** arguments)
     config.resource = compile_name_template(table, pstrdup(read.resource));
     config.token_column =
         read.token == nullptr ? InvalidAttrNumber : find_token_column(table, read.token);
+    if (read.mark_row && !tells_rows_apart(config.resource))
+        raise_guard_argument(
+            table, "with mark=row two rows could have the same resource name",
+            "Name one column, or columns of type integer or uuid with text such as "
+            "a colon between them; or use mark=resource.");
     config.mark = read.mark_row ? mark_place::row : mark_place::resource;
     config.ties = read.ties_reject ? tie_rule::reject : tie_rule::accept;
     config.require = read.require_claim ? stamp_rule::claim : stamp_rule::any;

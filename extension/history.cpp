@@ -55,22 +55,24 @@ struct stored_history {
     row_versions row;
     int64 generation;
     std::string_view identity;
+
+    bool exists() const { return row.settled.exists(); }
 };
 
-stored_history read_history(const opened_table& table)
+stored_history history_in(const opened_table& table, const row_versions& row)
 {
-    stored_history stored{};
-    stored.row = find_row(table, history_row_name);
-    if (!stored.row.settled.exists())
+    stored_history stored{row, 0, {}};
+    if (!stored.exists())
         return stored;
     bool is_null;
-    HeapTuple tuple = stored.row.settled.tuple;
+    HeapTuple tuple = row.settled.tuple;
     stored.generation = DatumGetInt64(column_of(table, tuple, column_generation, is_null));
     stored.identity = view_of(DatumGetTextPP(column_of(table, tuple, column_identity, is_null)));
     return stored;
 }
 
-// Writes the generation where the row is still as stored; false where it has to be read again.
+// Writes over what find_and_lock_row has found; false where somebody else's first row was in the
+// way.
 bool store_generation(const opened_table& table, const stored_history& stored, int64 generation,
                       std::string_view identity)
 {
@@ -80,16 +82,38 @@ bool store_generation(const opened_table& table, const stored_history& stored, i
     values[column_generation - 1] = Int64GetDatum(generation);
     values[column_identity - 1] = PointerGetDatum(text_of(identity));
     values[column_started - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
-    if (stored.row.settled.exists())
-        return update_row(table, stored.row.settled.tid(), {values, nulls}, true) == TM_Ok;
-    if (stored.row.none())
+    if (!stored.exists())
         return insert_row(table, {values, nulls});
-    if (stored.row.pending.speculative != 0)
-        SpeculativeInsertionWait(stored.row.pending.writer, stored.row.pending.speculative);
-    else
-        XactLockTableWait(stored.row.pending.writer, table.heap, stored.row.pending.tid(),
-                          XLTW_InsertIndex);
-    return false;
+    update_row(table, stored.row.settled.tid(), {values, nulls});
+    return true;
+}
+
+// The generation of this history, if it is above `after`; else starts the next one. A new database
+// starts with 0, so that its tokens are small.
+int64 generation_above(int64 after, std::string_view identity)
+{
+    opened_table table = open_own_table(own_table::history, RowExclusiveLock);
+    int64 generation;
+    for (;;) {
+        stored_history stored = history_in(table, find_and_lock_row(table, history_row_name));
+        generation = stored.generation;
+        if (stored.exists() && stored.identity == identity && generation > after)
+            break;
+        if (stored.exists())
+            generation = next_generation(generation);
+        if (store_generation(table, stored, generation, identity))
+            break;
+    }
+    close_own_table(table);
+    return generation;
+}
+
+stored_history read_history()
+{
+    opened_table table = open_own_table(own_table::history, AccessShareLock);
+    stored_history stored = history_in(table, find_row(table, history_row_name));
+    close_own_table(table);
+    return stored;
 }
 
 } // namespace
@@ -97,41 +121,15 @@ bool store_generation(const opened_table& table, const stored_history& stored, i
 int64 current_generation()
 {
     std::string_view identity = identity_now();
-    opened_table table = open_own_table(own_table::history, RowExclusiveLock);
-    int64 generation;
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        stored_history stored = read_history(table);
-        bool known = stored.row.settled.exists();
-        generation = known ? stored.generation : 0; // a new database starts with small tokens
-        if (known && stored.identity == identity)
-            break;
-        if (known)
-            generation = next_generation(stored.generation);
-        if (store_generation(table, stored, generation, identity))
-            break;
-    }
-    close_own_table(table);
-    return generation;
+    stored_history stored = read_history();
+    if (stored.exists() && stored.identity == identity)
+        return stored.generation;
+    return generation_above(-1, identity);
 }
 
 int64 start_generation_after(int64 current)
 {
-    std::string_view identity = identity_now();
-    opened_table table = open_own_table(own_table::history, RowExclusiveLock);
-    int64 generation;
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        stored_history stored = read_history(table);
-        generation = stored.generation;
-        if (generation > current)
-            break;
-        generation = next_generation(stored.generation);
-        if (store_generation(table, stored, generation, identity))
-            break;
-    }
-    close_own_table(table);
-    return generation;
+    return generation_above(current, identity_now());
 }
 
 int64 next_generation(int64 current)
@@ -142,11 +140,8 @@ int64 next_generation(int64 current)
 uint64 history_id()
 {
     std::string_view identity = identity_now();
-    opened_table table = open_own_table(own_table::history, AccessShareLock);
-    int64 generation = read_history(table).generation;
-    close_own_table(table);
-    char* whole = psprintf(INT64_FORMAT "/%.*s", generation, static_cast<int>(identity.size()),
-                           identity.data());
+    char* whole = psprintf(INT64_FORMAT "/%.*s", read_history().generation,
+                           static_cast<int>(identity.size()), identity.data());
     return hash_bytes_extended(reinterpret_cast<const unsigned char*>(whole),
                                static_cast<int>(strlen(whole)), 0);
 }

@@ -63,8 +63,8 @@ issuer_row row_in(const opened_table& table, HeapTuple tuple)
     return row;
 }
 
-// One change of a resource's row: lock it, read it and the clock, decide, write. Only a first
-// insertion can fail by somebody else's, and then all of it is done again.
+// One change of a resource's row, which is locked from begin_change on: read it and the clock,
+// decide, write.
 struct issuer_change {
     opened_table table;
     std::string_view resource;
@@ -73,84 +73,69 @@ struct issuer_change {
     TimestampTz now; // read after any wait
 };
 
-issuer_change begin_change(std::string_view resource)
+void form_row(const issuer_change& change, Datum* values, bool* nulls)
 {
-    issuer_change change{};
+    const issuer_row& row = change.row;
+    bool leased = row.lease_owner != nullptr;
+    values[column_resource - 1] = PointerGetDatum(text_of(change.resource));
+    values[column_issued - 1] = Int64GetDatum(row.issued);
+    values[column_first - 1] = Int64GetDatum(row.first);
+    values[column_ticket - 1] = PointerGetDatum(row.ticket);
+    values[column_lease_owner - 1] = PointerGetDatum(row.lease_owner);
+    values[column_lease_token - 1] = Int64GetDatum(row.lease_token);
+    values[column_lease_until - 1] = TimestampTzGetDatum(row.lease_until);
+    values[column_changed - 1] = TimestampTzGetDatum(change.now);
+    for (int i = 0; i < issuer_columns; i++)
+        nulls[i] = false;
+    nulls[column_ticket - 1] = row.ticket == nullptr;
+    nulls[column_lease_owner - 1] = nulls[column_lease_token - 1] = nulls[column_lease_until - 1] =
+        !leased;
+}
+
+void insert_empty_row(issuer_change& change)
+{
+    Datum values[issuer_columns];
+    bool nulls[issuer_columns];
+    change.row = {};
+    form_row(change, values, nulls);
+    (void)insert_row(change.table,
+                     {values, nulls}); // if somebody else's is in the way, that one will do
+}
+
+// False where the resource was never issued here. With create its row is inserted then, before
+// anything that its tokens must lie above is read: who prunes it finds it from then on.
+bool begin_change(issuer_change& change, std::string_view resource, bool create)
+{
     change.table = open_own_table(own_table::issuer, RowExclusiveLock);
     change.resource = resource;
-    return change;
+    for (;;) {
+        change.versions = find_and_lock_row(change.table, resource);
+        change.now = GetCurrentTimestamp();
+        if (change.versions.settled.exists())
+            break;
+        if (!create) {
+            close_own_table(change.table);
+            return false;
+        }
+        insert_empty_row(change);
+    }
+    change.row = row_in(change.table, change.versions.settled.tuple);
+    return true;
+}
+
+void write_row(const issuer_change& change)
+{
+    Datum values[issuer_columns];
+    bool nulls[issuer_columns];
+    form_row(change, values, nulls);
+    update_row(change.table, change.versions.settled.tid(), {values, nulls});
 }
 
 void end_change(const issuer_change& change)
 {
     close_own_table(change.table);
-    ForceSyncCommit(); // a token that was handed out must survive a crash, whatever
-                       // synchronous_commit says
-}
-
-void wait_for_first_insertion(const issuer_change& change)
-{
-    const row_version& pending = change.versions.pending;
-    if (pending.speculative != 0)
-        SpeculativeInsertionWait(pending.writer, pending.speculative);
-    else
-        XactLockTableWait(pending.writer, change.table.heap, pending.tid(), XLTW_InsertIndex);
-}
-
-// Locks the version, waiting for whoever holds it; false where it is not the newest any more.
-bool lock_settled(const issuer_change& change)
-{
-    HeapTupleData tuple;
-    tuple.t_self = *change.versions.settled.tid();
-    Buffer buffer;
-    TM_FailureData failure;
-    TM_Result result =
-        heap_lock_tuple(change.table.heap, &tuple, GetCurrentCommandId(true),
-                        LockTupleNoKeyExclusive, LockWaitBlock, false, &buffer, &failure);
-    ReleaseBuffer(buffer);
-    return result == TM_Ok;
-}
-
-void read_and_lock_row(issuer_change& change)
-{
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        change.versions = find_row(change.table, change.resource);
-        if (change.versions.settled.exists()) {
-            if (lock_settled(change))
-                break;
-        } else if (change.versions.pending.exists()) {
-            wait_for_first_insertion(change);
-        } else {
-            break;
-        }
-    }
-    change.row = change.versions.settled.exists()
-                     ? row_in(change.table, change.versions.settled.tuple)
-                     : issuer_row{};
-    change.now = GetCurrentTimestamp();
-}
-
-bool write_row(issuer_change& change)
-{
-    const issuer_row& row = change.row;
-    Datum values[issuer_columns];
-    bool nulls[issuer_columns] = {};
-    values[column_resource - 1] = PointerGetDatum(text_of(change.resource));
-    values[column_issued - 1] = Int64GetDatum(row.issued);
-    values[column_first - 1] = Int64GetDatum(row.first);
-    values[column_ticket - 1] = PointerGetDatum(row.ticket);
-    nulls[column_ticket - 1] = row.ticket == nullptr;
-    bool leased = row.lease_owner != nullptr;
-    values[column_lease_owner - 1] = PointerGetDatum(row.lease_owner);
-    values[column_lease_token - 1] = Int64GetDatum(row.lease_token);
-    values[column_lease_until - 1] = TimestampTzGetDatum(row.lease_until);
-    nulls[column_lease_owner - 1] = nulls[column_lease_token - 1] = nulls[column_lease_until - 1] =
-        !leased;
-    values[column_changed - 1] = TimestampTzGetDatum(change.now);
-    if (change.versions.none())
-        return insert_row(change.table, {values, nulls});
-    return update_row(change.table, change.versions.settled.tid(), {values, nulls}, true) == TM_Ok;
+    // A token that was handed out must survive a crash, whatever synchronous_commit says.
+    ForceSyncCommit();
 }
 
 // The last token of a reservation of n above base that stays inside a generation, starting the next
@@ -184,7 +169,8 @@ void require_possible(const issuer_change& change, token base, int64 n, token ab
 void reserve_in_row(issuer_change& change, int64 n, token above)
 {
     issuer_row& row = change.row;
-    token base = std::max(row.issued, highest_mark_of(change.resource));
+    // The floor always counts: marks and issues that come back by a restore may lie below it.
+    token base = std::max({row.issued, highest_mark_of(change.resource), mark_of(floor_name)});
     require_possible(change, base, n, above);
     row.issued = reservation_end(change, std::max(base, above), n);
     row.first = row.issued - n + 1;
@@ -211,89 +197,135 @@ bool lease_token_is_good(const issuer_change& change)
            row.lease_token > start_of_generation(current_generation());
 }
 
+// The same ticket and number of tokens as last time: a request whose answer was lost. It gets the
+// block that it got, if that is of this history and would still do.
+bool is_repeated_request(const issuer_change& change, int64 n, token above, const text* ticket)
+{
+    const issuer_row& row = change.row;
+    return same_text(row.ticket, ticket) && row.issued - row.first + 1 == n && row.first > above &&
+           row.first > start_of_generation(current_generation());
+}
+
+bool is_idle(const opened_table& table, HeapTuple tuple, TimestampTz idle_since)
+{
+    return bigint_column(table, tuple, column_changed) < idle_since &&
+           bigint_column(table, tuple, column_lease_until) < GetCurrentTimestamp();
+}
+
 } // namespace
 
-verdict judge_by_issues(std::string_view resource, token presented)
+bool judge_by_issues(std::string_view resource, token presented, verdict& outcome)
 {
-    verdict outcome{refusal::none, presented, no_token};
     opened_table table = open_own_table(own_table::issuer, AccessShareLock);
     row_versions versions = find_row(table, resource);
     if (versions.settled.exists()) {
         token issued = bigint_column(table, versions.settled.tuple, column_issued);
         token first = bigint_column(table, versions.settled.tuple, column_first);
+        outcome = {refusal::none, presented, no_token, false};
         if (presented > issued)
-            outcome = {refusal::not_issued, presented, issued};
+            outcome = {refusal::not_issued, presented, issued, false};
         else if (presented < first)
-            outcome = {refusal::retired, presented, first};
+            outcome = {refusal::retired, presented, first, false};
     }
     close_own_table(table);
-    return outcome;
+    return versions.settled.exists();
 }
 
 token reserve_tokens(std::string_view resource, int64 n, token above, const text* ticket)
 {
-    issuer_change change = begin_change(resource);
-    do {
-        read_and_lock_row(change);
-        // A repeated request for the same ticket, whose answer was lost: the block that it got, if
-        // it is of this history and would do.
-        if (same_text(change.row.ticket, ticket) && change.row.first > above &&
-            change.row.issued - change.row.first + 1 == n &&
-            change.row.first > start_of_generation(current_generation()))
-            break;
+    issuer_change change;
+    begin_change(change, resource, true);
+    if (!is_repeated_request(change, n, above, ticket)) {
         reserve_in_row(change, n, above);
         change.row.ticket = ticket;
-    } while (!write_row(change));
+        write_row(change);
+    }
     end_change(change);
     return change.row.first;
 }
 
 token acquire_lease(std::string_view resource, const text* owner, int64 ttl)
 {
-    issuer_change change = begin_change(resource);
-    do {
-        read_and_lock_row(change);
-        bool same_owner = same_text(change.row.lease_owner, owner);
-        if (lease_runs(change) && !same_owner) {
-            end_change(change);
-            return no_token;
-        }
-        if (!same_owner || !lease_token_is_good(change)) {
-            reserve_in_row(change, 1, no_token);
-            change.row.ticket = nullptr;
-            change.row.lease_token = change.row.first;
-        }
-        change.row.lease_owner = owner;
-        change.row.lease_until = change.now + ttl;
-    } while (!write_row(change));
+    issuer_change change;
+    begin_change(change, resource, true);
+    bool same_owner = same_text(change.row.lease_owner, owner);
+    if (lease_runs(change) && !same_owner) {
+        end_change(change);
+        return no_token;
+    }
+    if (!same_owner || !lease_token_is_good(change)) {
+        reserve_in_row(change, 1, no_token);
+        change.row.ticket = nullptr;
+        change.row.lease_token = change.row.first;
+    }
+    change.row.lease_owner = owner;
+    change.row.lease_until = change.now + ttl;
+    write_row(change);
     end_change(change);
     return change.row.lease_token;
 }
 
 bool renew_lease(std::string_view resource, const text* owner, token held, int64 ttl)
 {
-    issuer_change change = begin_change(resource);
-    bool ours;
-    do {
-        read_and_lock_row(change);
-        ours = is_lease_of(change, owner, held);
+    issuer_change change;
+    if (!begin_change(change, resource, false))
+        return false;
+    bool ours = is_lease_of(change, owner, held);
+    if (ours) {
         change.row.lease_until = change.now + ttl;
-    } while (ours && !write_row(change));
+        write_row(change);
+    }
     end_change(change);
     return ours;
 }
 
 bool release_lease(std::string_view resource, const text* owner, token held)
 {
-    issuer_change change = begin_change(resource);
-    bool ours;
-    do {
-        read_and_lock_row(change);
-        ours = is_lease_of(change, owner, held);
+    issuer_change change;
+    if (!begin_change(change, resource, false))
+        return false;
+    bool ours = is_lease_of(change, owner, held);
+    if (ours) {
         change.row.lease_owner = nullptr;
-    } while (ours && !write_row(change));
+        write_row(change);
+    }
     end_change(change);
     return ours;
+}
+
+List* idle_issued_resources(TimestampTz idle_since)
+{
+    List* names = NIL;
+    opened_table table = open_own_table(own_table::issuer, AccessShareLock);
+    Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+    TableScanDesc scan = table_beginscan(table.heap, snapshot, 0, nullptr);
+    while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection))
+        if (is_idle(table, tuple, idle_since))
+            names = lappend(names, text_of(view_of(text_column(table, tuple, column_resource))));
+    table_endscan(scan);
+    UnregisterSnapshot(snapshot);
+    close_own_table(table);
+    return names;
+}
+
+bool hold_idle_issues(std::string_view resource, TimestampTz idle_since, token& issued)
+{
+    opened_table table = open_own_table(own_table::issuer, RowExclusiveLock);
+    row_versions row = find_row(table, resource);
+    bool held = row.settled.exists() && !row.pending.exists() &&
+                is_idle(table, row.settled.tuple, idle_since) &&
+                lock_version(table, row.settled.tid(), LockTupleExclusive, LockWaitSkip) == TM_Ok;
+    if (held)
+        issued = bigint_column(table, row.settled.tuple, column_issued);
+    close_own_table(table);
+    return held;
+}
+
+void delete_held_issues(std::string_view resource)
+{
+    opened_table table = open_own_table(own_table::issuer, RowExclusiveLock);
+    delete_row(table, find_row(table, resource).settled.tid());
+    close_own_table(table);
 }
 
 } // namespace fencelock

@@ -3,6 +3,7 @@
 #include "issuer_store.hpp"
 #include "named_row.hpp"
 #include "row_wait.hpp"
+#include "stat.hpp"
 
 namespace fencelock {
 
@@ -18,6 +19,8 @@ struct presentation {
     token presented;
     const text* owner;
     row_queue queue;
+    bool siblings_unseen;
+    bool advanced; // the mark was raised
 };
 
 enum class step : uint8 { look_again, decided };
@@ -40,22 +43,30 @@ const text* owner_in(const opened_table& table, const row_version& version)
 
 verdict refused(const presentation& p, refusal why, token bound)
 {
-    return {why, p.presented, bound};
+    return {why, p.presented, bound, false};
 }
 
 verdict accepted(const presentation& p)
 {
-    return {refusal::none, p.presented, no_token};
+    return {refusal::none, p.presented, no_token, p.siblings_unseen};
 }
 
 // What this transaction reads must not be older than its claim. Siblings that share the very token
-// are no earlier holders, so lockers count only where the mark is raised.
-bool is_behind_claim(const presentation& p, const row_version* version, bool with_lockers)
+// are no earlier holders, so lockers count only where the mark is raised; but those that were not
+// seen are remembered, for our own lock wipes out their traces.
+bool is_behind_claim(presentation& p, const row_version* version, bool raises)
 {
     if (!IsolationUsesXactSnapshot())
         return false;
-    return p.queue.waited ||
-           (version != nullptr && is_behind(GetTransactionSnapshot(), *version, with_lockers));
+    if (p.queue.waited)
+        return true;
+    if (version == nullptr)
+        return false;
+    Snapshot snapshot = GetTransactionSnapshot();
+    if (is_behind(snapshot, *version, false))
+        return true;
+    p.siblings_unseen = p.siblings_unseen || is_behind(snapshot, *version, true);
+    return raises && p.siblings_unseen;
 }
 
 step refuse_behind(const presentation& p, verdict& outcome)
@@ -69,80 +80,98 @@ struct new_row {
     bool nulls[resource_columns];
 };
 
-new_row row_with_mark(const presentation& p)
+new_row form_row(std::string_view resource, token mark, const text* owner)
 {
     new_row row{};
-    row.values[column_resource - 1] = PointerGetDatum(text_of(p.resource));
-    row.values[column_mark - 1] = Int64GetDatum(p.presented);
-    row.values[column_owner - 1] = PointerGetDatum(p.owner);
-    row.nulls[column_owner - 1] = p.owner == nullptr;
+    row.values[column_resource - 1] = PointerGetDatum(text_of(resource));
+    row.values[column_mark - 1] = Int64GetDatum(mark);
+    row.values[column_owner - 1] = PointerGetDatum(owner);
+    row.nulls[column_owner - 1] = owner == nullptr;
     row.values[column_changed - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
     return row;
 }
 
-step queue_up(presentation& p, const row_version& version, LockTupleMode mode, verdict& outcome)
+step queue_up(presentation& p, const row_versions& row, LockTupleMode mode, verdict& outcome)
 {
+    token holding = std::max(mark_in(p.table, row.settled), mark_in(p.table, row.pending));
     token newer;
-    if (wait_for_row(p.queue, version, mode, newer) != queue_result::newer_waits)
+    if (wait_for_row(p.queue, row.oldest(), mode, holding, newer) != queue_result::newer_waits)
         return step::look_again;
     outcome = refused(p, refusal::stale, newer);
     return step::decided;
 }
 
+// A resource that has no row here and none among the issues may have been pruned: then the floor is
+// its mark.
+verdict judge_unknown(const presentation& p)
+{
+    verdict outcome;
+    if (judge_by_issues(p.resource, p.presented, outcome))
+        return outcome;
+    token floor = mark_in(p.table, find_row(p.table, floor_name).settled);
+    return p.presented < floor ? refused(p, refusal::pruned, floor) : accepted(p);
+}
+
+// The floor is read again once our row stands: a prune that deleted the resource's row before that
+// has committed its floor by then, and one that comes later finds our row.
 step insert_mark(presentation& p, verdict& outcome)
 {
-    outcome = judge_by_issues(p.resource, p.presented);
+    outcome = judge_unknown(p);
     if (outcome.why != refusal::none)
         return step::decided;
     if (is_behind_claim(p, nullptr, false))
         return refuse_behind(p, outcome);
-    new_row row = row_with_mark(p);
-    return insert_row(p.table, {row.values, row.nulls}) ? step::decided : step::look_again;
+    new_row row = form_row(p.resource, p.presented, p.owner);
+    if (!insert_row(p.table, {row.values, row.nulls}))
+        return step::look_again;
+    outcome = judge_unknown(p);
+    p.advanced = outcome.why == refusal::none;
+    if (!p.advanced)
+        delete_row(p.table, find_row(p.table, p.resource).settled.tid());
+    return step::decided;
 }
 
-// Takes the row lock that a raise needs where the version is locked already, by this transaction or
-// in a mode that does not conflict: the update could not tell such locks from those that it would
-// have to wait for.
-bool lock_for_raise(presentation& p, const row_version& version)
+// Our own raise keeps everybody else out.
+bool is_written_by_us(const row_version& version)
 {
-    HeapTupleData tuple;
-    tuple.t_self = *version.tid();
-    Buffer buffer;
-    TM_FailureData failure;
-    TM_Result result =
-        heap_lock_tuple(p.table.heap, &tuple, GetCurrentCommandId(true), LockTupleNoKeyExclusive,
-                        LockWaitSkip, false, &buffer, &failure);
-    ReleaseBuffer(buffer);
-    return result == TM_Ok;
+    return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version.tuple->t_data));
+}
+
+// Never waits: whoever is in the way is waited for by queue_up, which looks at the tokens first.
+bool lock_now(presentation& p, const row_version& version, LockTupleMode mode)
+{
+    return is_written_by_us(version) ||
+           lock_version(p.table, version.tid(), mode, LockWaitSkip) == TM_Ok;
 }
 
 // Writes token and owner over the version found, once nobody else holds it.
-step write_mark(presentation& p, const row_versions& row, bool fresh_over_lockers, verdict& outcome)
+step write_mark(presentation& p, const row_versions& row, bool raises, verdict& outcome)
 {
     const row_version& version = row.oldest();
     if (row.pending.exists() || is_held(version, LockTupleNoKeyExclusive))
-        return queue_up(p, version, LockTupleNoKeyExclusive, outcome);
+        return queue_up(p, row, LockTupleNoKeyExclusive, outcome);
 
-    if (is_behind_claim(p, &version, fresh_over_lockers))
+    if (is_behind_claim(p, &version, raises))
         return refuse_behind(p, outcome);
-    bool lock_first = is_locked(version);
-    if (lock_first && !lock_for_raise(p, version))
+    if (!lock_now(p, version, LockTupleNoKeyExclusive))
         return step::look_again;
-    new_row values = row_with_mark(p);
-    TM_Result result =
-        update_row(p.table, version.tid(), {values.values, values.nulls}, lock_first);
+    new_row values = form_row(p.resource, p.presented, p.owner);
+    update_row(p.table, version.tid(), {values.values, values.nulls});
+    p.advanced = raises;
     outcome = accepted(p);
-    return result == TM_Ok ? step::decided : step::look_again;
+    return step::decided;
 }
 
 step raise_mark(presentation& p, const row_versions& row, verdict& outcome)
 {
-    outcome = judge_by_issues(p.resource, p.presented);
+    outcome = accepted(p);
+    judge_by_issues(p.resource, p.presented, outcome);
     return outcome.why == refusal::none ? write_mark(p, row, true, outcome) : step::decided;
 }
 
-step share_mark(presentation& p, const row_version& version, verdict& outcome)
+step share_mark(presentation& p, const row_versions& row, verdict& outcome)
 {
+    const row_version& version = row.settled;
     token newer;
     switch (stand_behind_waiters(p.queue, version, newer)) {
     case queue_result::newer_waits:
@@ -154,21 +183,12 @@ step share_mark(presentation& p, const row_version& version, verdict& outcome)
         break;
     }
     if (is_held(version, LockTupleShare))
-        return queue_up(p, version, LockTupleShare, outcome);
+        return queue_up(p, row, LockTupleShare, outcome);
 
     if (is_behind_claim(p, &version, false))
         return refuse_behind(p, outcome);
     outcome = accepted(p);
-    if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version.tuple->t_data)))
-        return step::decided; // our own raise keeps everybody else out
-    HeapTupleData tuple;
-    tuple.t_self = *version.tid();
-    Buffer buffer;
-    TM_FailureData failure;
-    TM_Result result = heap_lock_tuple(p.table.heap, &tuple, GetCurrentCommandId(true),
-                                       LockTupleShare, LockWaitSkip, false, &buffer, &failure);
-    ReleaseBuffer(buffer);
-    return result == TM_Ok ? step::decided : step::look_again;
+    return lock_now(p, version, LockTupleShare) ? step::decided : step::look_again;
 }
 
 // The token is the mark already. An owner may be missing there, and is named by whoever names one
@@ -181,9 +201,9 @@ step present_equal(presentation& p, const row_versions& row, verdict& outcome)
         return step::decided;
     }
     if (row.pending.exists())
-        return queue_up(p, row.settled, LockTupleShare, outcome);
+        return queue_up(p, row, LockTupleShare, outcome);
     if (p.owner == nullptr || mark_owner != nullptr)
-        return share_mark(p, row.settled, outcome);
+        return share_mark(p, row, outcome);
     return write_mark(p, row, false, outcome);
 }
 
@@ -207,13 +227,15 @@ step present_once(presentation& p, verdict& outcome)
 
 } // namespace
 
-verdict present_to_mark(std::string_view resource, token presented, const text* owner)
+verdict present_to_mark(std::string_view resource, token presented, const text* owner,
+                        bool siblings_unseen)
 {
     presentation p{};
     p.table = open_own_table(own_table::resource, RowExclusiveLock);
     p.resource = resource;
     p.presented = presented;
     p.owner = owner;
+    p.siblings_unseen = siblings_unseen;
     p.queue = begin_queue(p.table.heap, resource, presented);
 
     // Each turn reads the row anew, so that every decision rests on one look and the change that
@@ -224,13 +246,22 @@ verdict present_to_mark(std::string_view resource, token presented, const text* 
 
     leave_queue(p.queue);
     close_own_table(p.table);
+    if (p.queue.waited)
+        count_event(stat_event::wait);
+    if (outcome.why == refusal::none)
+        count_event(stat_event::accepted);
+    if (p.advanced)
+        count_event(stat_event::advanced);
     return outcome;
 }
 
 token mark_of(std::string_view resource)
 {
     opened_table table = open_own_table(own_table::resource, AccessShareLock);
-    token mark = mark_in(table, find_row(table, resource).settled);
+    row_versions row = find_row(table, resource);
+    if (!row.settled.exists())
+        row = find_row(table, floor_name);
+    token mark = mark_in(table, row.settled);
     close_own_table(table);
     return mark;
 }
@@ -240,8 +271,43 @@ token highest_mark_of(std::string_view resource)
     opened_table table = open_own_table(own_table::resource, AccessShareLock);
     row_versions row = find_row(table, resource);
     token mark = std::max(mark_in(table, row.settled), mark_in(table, row.pending));
+    if (row.none())
+        mark = mark_in(table, find_row(table, floor_name).settled);
     close_own_table(table);
     return mark;
+}
+
+void set_mark(std::string_view resource, token mark)
+{
+    opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
+    new_row values = form_row(resource, mark, nullptr);
+    for (bool done = false; !done;) {
+        row_versions row = find_and_lock_row(table, resource);
+        done = row.settled.exists() || insert_row(table, {values.values, values.nulls});
+        if (row.settled.exists())
+            update_row(table, row.settled.tid(), {values.values, values.nulls});
+    }
+    close_own_table(table);
+}
+
+bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& mark)
+{
+    opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
+    row_versions row = find_row(table, resource);
+    bool taken = row.none();
+    mark = no_token;
+    if (!taken && !row.pending.exists()) {
+        bool is_null;
+        Datum changed = column_of(table, row.settled.tuple, column_changed, is_null);
+        taken = DatumGetTimestampTz(changed) < idle_since &&
+                lock_version(table, row.settled.tid(), LockTupleExclusive, LockWaitSkip) == TM_Ok;
+        if (taken) {
+            mark = mark_in(table, row.settled);
+            delete_row(table, row.settled.tid());
+        }
+    }
+    close_own_table(table);
+    return taken;
 }
 
 } // namespace fencelock

@@ -9,14 +9,28 @@ namespace fencelock {
 // Presents the token to the resource's mark. Accepted: the row is locked until the (sub)transaction
 // ends, shared with other transactions of the same token once that mark is committed, exclusively
 // while this one raises it. Compares with the newest mark, not with the snapshot's; waits for
-// transactions of older tokens, never for those of newer ones. owner may be null. Raises 40001 in
-// REPEATABLE READ and SERIALIZABLE where the transaction's snapshot would read behind its claim.
-verdict present_to_mark(std::string_view resource, token presented, const text* owner);
+// transactions of older tokens, never for those of newer ones. owner may be null; siblings_unseen
+// is what the verdict on an earlier claim of this transaction said. Raises 40001 in REPEATABLE READ
+// and SERIALIZABLE where the transaction's snapshot would read behind its claim.
+verdict present_to_mark(std::string_view resource, token presented, const text* owner,
+                        bool siblings_unseen);
 
-// The newest committed mark, or this transaction's own; 0 where there is none. Takes no lock.
+// The newest committed mark, or this transaction's own; for a resource without one the floor; 0
+// where there is none of them. Takes no lock.
 token mark_of(std::string_view resource);
 
 // The same, or the mark that a transaction in progress is raising it to, where that is higher.
 token highest_mark_of(std::string_view resource);
+
+// Sets the mark, down if need be, once nobody holds it. No owner is left.
+void set_mark(std::string_view resource, token mark);
+
+// The row whose mark is the floor: what unknown resources are measured against once others have
+// been pruned. Resources have no empty name.
+inline constexpr std::string_view floor_name = "";
+
+// Deletes the resource's mark and tells it, if it has been idle since then and nobody holds it;
+// true also where there is none.
+bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& mark);
 
 } // namespace fencelock

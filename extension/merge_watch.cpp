@@ -40,13 +40,25 @@ bool has_merge(const PlannedStmt* statement)
     return false;
 }
 
+// EXPLAIN ANALYZE runs what it explains.
+bool explains_merge(const PlannedStmt* statement)
+{
+    if (statement->utilityStmt == nullptr || !IsA(statement->utilityStmt, ExplainStmt))
+        return false;
+    const Node* explained = reinterpret_cast<ExplainStmt*>(statement->utilityStmt)->query;
+    return IsA(explained, Query) &&
+           (reinterpret_cast<const Query*>(explained)->commandType == CMD_MERGE ||
+            reinterpret_cast<const Query*>(explained)->hasModifyingCTE);
+}
+
 bool portal_has_merge()
 {
     if (ActivePortal == nullptr)
         return false;
     ListCell* cell;
     foreach (cell, ActivePortal->stmts)
-        if (has_merge(static_cast<const PlannedStmt*>(lfirst(cell))))
+        if (has_merge(static_cast<const PlannedStmt*>(lfirst(cell))) ||
+            explains_merge(static_cast<const PlannedStmt*>(lfirst(cell))))
             return true;
     return false;
 }

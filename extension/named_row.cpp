@@ -1,6 +1,7 @@
 #include "named_row.hpp"
 
 #include "pg_compat.hpp"
+#include "row_indexes.hpp"
 
 namespace fencelock {
 
@@ -169,18 +170,12 @@ row_versions find_by_index(const opened_table& table, std::string_view name, uin
     return seen;
 }
 
-void form_index_entry(const opened_table& table, HeapTuple tuple, Datum* value, bool* is_null)
+void wait_for_insertion(const opened_table& table, const row_version& pending)
 {
-    *value = heap_getattr(tuple, 1, RelationGetDescr(table.heap), is_null);
-}
-
-bool insert_index_entry(const opened_table& table, HeapTuple tuple, IndexUniqueCheck check)
-{
-    Datum value;
-    bool is_null;
-    form_index_entry(table, tuple, &value, &is_null);
-    return compat::index_insert(table.index, &value, &is_null, &tuple->t_self, table.heap, check,
-                                BuildIndexInfo(table.index));
+    if (pending.speculative != 0)
+        SpeculativeInsertionWait(pending.writer, pending.speculative);
+    else
+        XactLockTableWait(pending.writer, table.heap, pending.tid(), XLTW_InsertIndex);
 }
 
 } // namespace
@@ -200,6 +195,40 @@ row_versions find_row(const opened_table& table, std::string_view name)
     return find_by_index(table, name, hash);
 }
 
+TM_Result lock_version(const opened_table& table, ItemPointer found, LockTupleMode mode,
+                       LockWaitPolicy policy)
+{
+    HeapTupleData tuple;
+    tuple.t_self = *found;
+    Buffer buffer;
+    TM_FailureData failure;
+    TM_Result result = heap_lock_tuple(table.heap, &tuple, GetCurrentCommandId(true), mode, policy,
+                                       false, &buffer, &failure);
+    ReleaseBuffer(buffer);
+    return result;
+}
+
+row_versions find_and_lock_row(const opened_table& table, std::string_view name)
+{
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        row_versions row = find_row(table, name);
+        if (row.none())
+            return row;
+        if (!row.settled.exists())
+            wait_for_insertion(table, row.pending);
+        else if (lock_version(table, row.settled.tid(), LockTupleNoKeyExclusive, LockWaitBlock) ==
+                 TM_Ok)
+            return row;
+    }
+}
+
+void delete_row(const opened_table& table, ItemPointer found)
+{
+    simple_heap_delete(table.heap, found);
+    CommandCounterIncrement();
+}
+
 bool insert_row(const opened_table& table, row_values row)
 {
     HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.heap), row.values, row.nulls);
@@ -208,11 +237,11 @@ bool insert_row(const opened_table& table, row_values row)
 
     // Until the insertion is decided, whoever meets the tuple waits for the speculative lock only,
     // not for this transaction.
-    uint32 speculative =
-        SpeculativeInsertionLockAcquire(xid); // apart: the next line may be a macro
+    // (A variable of its own: the next line may be a macro that evaluates its argument twice.)
+    uint32 speculative = SpeculativeInsertionLockAcquire(xid);
     HeapTupleHeaderSetSpeculativeToken(tuple->t_data, speculative);
     heap_insert(table.heap, tuple, GetCurrentCommandId(true), HEAP_INSERT_SPECULATIVE, nullptr);
-    bool unique = insert_index_entry(table, tuple, UNIQUE_CHECK_PARTIAL);
+    bool unique = insert_index_entries(table, tuple, compat::index_need::all, true);
     if (unique)
         heap_finish_speculative(table.heap, &tuple->t_self);
     else
@@ -223,18 +252,16 @@ bool insert_row(const opened_table& table, row_values row)
     return unique;
 }
 
-TM_Result update_row(const opened_table& table, ItemPointer found, row_values row, bool wait)
+void update_row(const opened_table& table, ItemPointer found, row_values row)
 {
     HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.heap), row.values, row.nulls);
-    TM_Result result = compat::heap_update(table.heap, found, tuple, wait);
-    if (result == TM_Ok) {
-        if (!HeapTupleIsHeapOnly(tuple))
-            insert_index_entry(table, tuple, UNIQUE_CHECK_YES);
-        CommandCounterIncrement(); // else a second update in this command would not see this
-                                   // version
-    }
+    compat::index_need need;
+    if (compat::heap_update(table.heap, found, tuple, need) != TM_Ok)
+        elog(ERROR, "fencelock: a locked row of \"%s\" has changed",
+             RelationGetRelationName(table.heap));
+    insert_index_entries(table, tuple, need, false);
     heap_freetuple(tuple);
-    return result;
+    CommandCounterIncrement(); // else a second update in this command would not see this version
 }
 
 Datum column_of(const opened_table& table, HeapTuple tuple, int column, bool& is_null)

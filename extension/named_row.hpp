@@ -38,14 +38,25 @@ struct row_values {
     bool* nulls;
 };
 
+// Finds the row and locks it against everybody, waiting for whoever writes or holds it. The settled
+// version is then the newest one; where there is none, nobody was inserting one either.
+row_versions find_and_lock_row(const opened_table& table, std::string_view name);
+
+// Locks a version as long as the (sub)transaction lasts. TM_Ok where done; any other result means
+// that the version is no longer the newest or, with LockWaitSkip, that somebody holds it.
+TM_Result lock_version(const opened_table& table, ItemPointer found, LockTupleMode mode,
+                       LockWaitPolicy policy);
+
+// Deletes a version that this transaction has locked or written.
+void delete_row(const opened_table& table, ItemPointer found);
+
 // Inserts as ON CONFLICT does: false, and nothing inserted, where another version of the name is in
 // the way or was a moment ago; then look again. Never waits for another transaction.
 bool insert_row(const opened_table& table, row_values row);
 
-// Replaces the version found, and makes the new one visible to this transaction's later commands.
-// TM_Ok where done; any other result means that the version is no longer the newest or is locked:
-// look again. Waits for lockers only where wait is true.
-TM_Result update_row(const opened_table& table, ItemPointer found, row_values row, bool wait);
+// Replaces a version that this transaction has locked or written, and makes the new one visible to
+// its later commands.
+void update_row(const opened_table& table, ItemPointer found, row_values row);
 
 // Column number (from 1) of a version of the row.
 Datum column_of(const opened_table& table, HeapTuple tuple, int column, bool& is_null);

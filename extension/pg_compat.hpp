@@ -1,7 +1,15 @@
 // The only place that knows PostgreSQL's versions: each function has the newest version's meaning.
 #pragma once
 
+#include <csignal>
+
 #include "pg.hpp"
+
+#if PG_VERSION_NUM >= 170000
+extern "C" {
+#include "storage/dsm_registry.h"
+}
+#endif
 
 // Before 16 PGDLLEXPORT is empty, and a module built with hidden visibility would export nothing.
 #define FENCELOCK_EXPORTS_BEGIN _Pragma("GCC visibility push(default)")
@@ -37,19 +45,37 @@ inline bool index_insert(Relation index, Datum* values, bool* nulls, ItemPointer
 #endif
 }
 
-// Waits for nobody where wait is false: what is in the way is then TM_BeingModified.
-inline TM_Result heap_update(Relation heap, ItemPointer old_tid, HeapTuple tuple, bool wait)
+// Which indexes need an entry for a version that was written: none where the update was HOT, or
+// then, since 16, those that only summarize.
+enum class index_need { none, summarizing, all };
+
+inline bool index_takes(const IndexInfo* info, index_need need)
+{
+#if PG_VERSION_NUM >= 160000
+    return need == index_need::all || info->ii_Summarizing;
+#else
+    (void)info;
+    return need == index_need::all;
+#endif
+}
+
+inline TM_Result heap_update(Relation heap, ItemPointer old_tid, HeapTuple tuple, index_need& need)
 {
     TM_FailureData failure;
     LockTupleMode mode;
 #if PG_VERSION_NUM >= 160000
     TU_UpdateIndexes indexes;
-    return ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true), InvalidSnapshot, wait,
-                         &failure, &mode, &indexes);
+    TM_Result result = ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true),
+                                     InvalidSnapshot, true, &failure, &mode, &indexes);
+    need = indexes == TU_All           ? index_need::all
+           : indexes == TU_Summarizing ? index_need::summarizing
+                                       : index_need::none;
 #else
-    return ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true), InvalidSnapshot, wait,
-                         &failure, &mode);
+    TM_Result result = ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true),
+                                     InvalidSnapshot, true, &failure, &mode);
+    need = HeapTupleIsHeapOnly(tuple) ? index_need::none : index_need::all;
 #endif
+    return result;
 }
 
 inline bool conditional_lock_tuple(Relation heap, ItemPointer tid, LOCKMODE mode)
@@ -69,6 +95,96 @@ inline TimeLineID insertion_timeline()
     return GetWALInsertionTimeLine();
 #else
     return ThisTimeLineID;
+#endif
+}
+
+inline bool conditional_xact_lock_wait(TransactionId xid)
+{
+#if PG_VERSION_NUM >= 180000
+    return ::ConditionalXactLockTableWait(xid, false);
+#else
+    return ::ConditionalXactLockTableWait(xid);
+#endif
+}
+
+// Tells the session that runs this top-level transaction to end, and returns its PID; 0 where there
+// is none, as with a prepared transaction. Under ProcArrayLock a transaction cannot end, so no
+// other one is met.
+inline int terminate_backend_of(TransactionId top)
+{
+    int pid = 0;
+    LWLockAcquire(ProcArrayLock, LW_SHARED);
+    for (uint32 i = 0; i < ProcGlobal->allProcCount && pid == 0; i++) {
+#if PG_VERSION_NUM >= 140000
+        TransactionId xid = ProcGlobal->allProcs[i].xid;
+#else
+        TransactionId xid = ProcGlobal->allPgXact[i].xid;
+#endif
+        if (TransactionIdEquals(xid, top))
+            pid = ProcGlobal->allProcs[i].pid;
+    }
+    if (pid != 0)
+        (void)kill(pid, SIGTERM);
+    LWLockRelease(ProcArrayLock);
+    return pid;
+}
+
+// For a module that is being preloaded.
+#if PG_VERSION_NUM >= 150000
+inline Size requested_shared_memory;
+inline shmem_request_hook_type next_request_hook;
+extern "C" inline void request_at_startup(void)
+{
+    if (next_request_hook != nullptr)
+        next_request_hook();
+    RequestAddinShmemSpace(requested_shared_memory);
+}
+inline void request_shared_memory(Size size)
+{
+    requested_shared_memory = size;
+    next_request_hook = shmem_request_hook;
+    shmem_request_hook = request_at_startup;
+}
+#else
+inline void request_shared_memory(Size size)
+{
+    RequestAddinShmemSpace(size);
+}
+#endif
+
+// For a module that was not preloaded; null where PostgreSQL has no such thing.
+inline void* late_shared_memory(const char* name, Size size, void (*initialize)(void*))
+{
+#if PG_VERSION_NUM >= 170000
+    bool found;
+    return GetNamedDSMSegment(name, size, initialize, &found);
+#else
+    (void)name;
+    (void)size;
+    (void)initialize;
+    return nullptr;
+#endif
+}
+
+// Makes the call's result a set that is filled into its tuplestore.
+inline void begin_set_result(FunctionCallInfo fcinfo)
+{
+#if PG_VERSION_NUM >= 150000
+    InitMaterializedSRF(fcinfo, 0);
+#else
+    auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    if (result == nullptr || !IsA(result, ReturnSetInfo) ||
+        (result->allowedModes & SFRM_Materialize) == 0)
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("a set is not accepted in this context")));
+    MemoryContext caller = MemoryContextSwitchTo(result->econtext->ecxt_per_query_memory);
+    TupleDesc row;
+    if (get_call_result_type(fcinfo, nullptr, &row) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "fencelock: return type must be a row type");
+    result->returnMode = SFRM_Materialize;
+    result->setResult = tuplestore_begin_heap(true, false, work_mem);
+    result->setDesc = row;
+    MemoryContextSwitchTo(caller);
 #endif
 }
 

@@ -1,6 +1,7 @@
 #include "row_wait.hpp"
 
 #include "pg_compat.hpp"
+#include "preempt.hpp"
 
 namespace fencelock {
 
@@ -142,7 +143,7 @@ void leave_queue(row_queue& queue)
 }
 
 queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupleMode mode,
-                          token& bound)
+                          token holding, token& bound)
 {
     bool in_line =
         ItemPointerEquals(&queue.position, version.tid()) && queue.line_mode == line_mode(mode);
@@ -161,7 +162,7 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
     TransactionId holder = holder_of(version, mode);
     if (TransactionIdIsValid(holder)) {
         queue.waited = true;
-        XactLockTableWait(holder, queue.heap, version.tid(), XLTW_Update);
+        wait_for_transaction(holder, {queue.heap, version.tid(), queue.presented, holding});
     }
     return queue_result::look_again;
 }
@@ -177,25 +178,12 @@ queue_result stand_behind_waiters(row_queue& queue, const row_version& version, 
         UnlockTuple(queue.heap, version.tid(), ShareLock);
         return queue_result::nobody_waits;
     }
-    return wait_for_row(queue, version, LockTupleShare, bound);
+    return wait_for_row(queue, version, LockTupleShare, queue.presented, bound);
 }
 
 bool is_held(const row_version& version, LockTupleMode mode)
 {
     return TransactionIdIsValid(holder_of(version, mode));
-}
-
-bool is_locked(const row_version& version)
-{
-    HeapTupleHeader header = version.tuple->t_data;
-    if ((header->t_infomask & HEAP_XMAX_INVALID) != 0)
-        return false;
-    MultiXactMember* members;
-    int count = members_of(header, &members);
-    for (int i = 0; i < count; i++)
-        if (TransactionIdIsInProgress(members[i].xid))
-            return true;
-    return false;
 }
 
 bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers)

@@ -35,8 +35,9 @@ enum class queue_result : uint8 {
 // Takes one step towards locking the version in this mode: stands in line at it, or, where it does
 // already, waits for one of the transactions that hold it to end. bound is set to the newer token
 // where one waits already.
+// holding is the token that the version is held with.
 queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupleMode mode,
-                          token& bound);
+                          token holding, token& bound);
 
 // For a check that could share the version at once: whether others stand in line there, which it
 // must not overtake.
@@ -45,10 +46,6 @@ queue_result stand_behind_waiters(row_queue& queue, const row_version& version, 
 // Whether a transaction in progress, not ours, holds the version in a way that conflicts with this
 // mode.
 bool is_held(const row_version& version, LockTupleMode mode);
-
-// Whether a lock on the version is held by this transaction or in a mode that conflicts with
-// neither of ours.
-bool is_locked(const row_version& version);
 
 // Whether the snapshot does not see the version's writer (or, if asked, one of its remembered
 // lockers) as finished.

@@ -8,6 +8,15 @@ namespace fencelock {
 namespace {
 
 char* claims_text = nullptr;
+int enforce_value = static_cast<int>(enforcement::on);
+int preempt_after_ms = 0;
+
+constexpr config_enum_entry enforce_options[] = {
+    {"on", static_cast<int>(enforcement::on), false},
+    {"warn", static_cast<int>(enforcement::warn), false},
+    {"off", static_cast<int>(enforcement::off), false},
+    {nullptr, 0, false},
+};
 
 // fencelock.claims, parsed: one block, kept as the setting's "extra", so that SET LOCAL, savepoints
 // and rollbacks treat it exactly like the text.
@@ -191,7 +200,28 @@ void define_settings()
         "fencelock.claims", "Fencing tokens that this transaction's writes present.",
         "A JSON object of resources and tokens, as in {\"order:1001\": 34}; meant for SET LOCAL.",
         &claims_text, "", PGC_USERSET, 0, check_claims, assign_claims, nullptr);
+    DefineCustomEnumVariable(
+        "fencelock.enforce", "Whether refused fencing tokens are errors, warnings or ignored.",
+        "Writes under anything but \"on\" are outside what fencelock promises.", &enforce_value,
+        static_cast<int>(enforcement::on), enforce_options, PGC_SUSET, 0, nullptr, nullptr,
+        nullptr);
+    DefineCustomIntVariable(
+        "fencelock.preempt_after",
+        "How long a newer fencing token waits for a transaction with an older one before it ends "
+        "that session.",
+        "0 means never.", &preempt_after_ms, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, nullptr,
+        nullptr, nullptr);
     compat::reserve_setting_prefix("fencelock");
+}
+
+enforcement current_enforcement()
+{
+    return static_cast<enforcement>(enforce_value);
+}
+
+int preempt_after()
+{
+    return preempt_after_ms;
 }
 
 token token_in_claims_setting(std::string_view resource)

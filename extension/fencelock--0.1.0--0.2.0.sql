@@ -1,0 +1,182 @@
+\echo Use "ALTER EXTENSION fencelock UPDATE TO '0.2.0'" to load this file. \quit
+
+-- Running it. All for whoever runs the database; nothing here is for applications.
+
+CREATE FUNCTION fence_prune(older_than interval) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_prune(interval) IS
+    'deletes the rows of resources issued here that were idle that long, keeping one floor for all of them; returns how many';
+
+CREATE FUNCTION fence_reset(resource text, mark bigint) RETURNS void
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_reset(text, bigint) IS
+    'superuser: sets the mark of a resource, down if need be, and logs it: for a mark that was poisoned';
+
+CREATE FUNCTION fence_new_generation() RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_new_generation() IS
+    'superuser: starts a new generation of tokens; needed after a restore that the database cannot see itself, such as a file-system snapshot';
+
+COMMENT ON TABLE fence_resource IS
+    'the mark of each resource: the highest fencing token that was accepted; the row without a name is the floor that fence_prune leaves';
+
+-- Counters.
+
+CREATE FUNCTION fence_stat_counters(
+    OUT datid oid, OUT accepted bigint, OUT advanced bigint, OUT stale bigint, OUT unfenced bigint,
+    OUT conflicts bigint, OUT not_issued bigint, OUT waits bigint, OUT stats_reset timestamptz)
+    RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_stat_counters() IS 'the counters behind fence_stat, a row for each database that has any';
+
+CREATE VIEW fence_stat AS
+    SELECT d.datname, coalesce(c.accepted, 0) AS accepted, coalesce(c.advanced, 0) AS advanced,
+           coalesce(c.stale, 0) AS stale, coalesce(c.unfenced, 0) AS unfenced,
+           coalesce(c.conflicts, 0) AS conflicts, coalesce(c.not_issued, 0) AS not_issued,
+           coalesce(c.waits, 0) AS waits, c.stats_reset
+    FROM pg_catalog.pg_database d LEFT JOIN fence_stat_counters() c ON c.datid = d.oid
+    WHERE c.datid IS NOT NULL OR d.datname = pg_catalog.current_database();
+COMMENT ON VIEW fence_stat IS
+    'how many tokens were accepted and refused since the server started; survives rollbacks, needs shared_preload_libraries before PostgreSQL 17';
+COMMENT ON COLUMN fence_stat.accepted IS 'tokens that became claims';
+COMMENT ON COLUMN fence_stat.advanced IS 'of these, those that raised a mark';
+COMMENT ON COLUMN fence_stat.stale IS 'refused with LF001, or by fence_try';
+COMMENT ON COLUMN fence_stat.unfenced IS 'writes without a token: LF002, warnings included';
+COMMENT ON COLUMN fence_stat.conflicts IS 'refused with LF003';
+COMMENT ON COLUMN fence_stat.not_issued IS 'refused with LF004';
+COMMENT ON COLUMN fence_stat.waits IS 'checks that had to wait for a transaction with an older token';
+
+-- What is protected, and how.
+
+CREATE FUNCTION fence_guard_argument(arguments text[], key text, standard text) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce((SELECT substr(a, length(key) + 2) FROM unnest(arguments) AS u (a)
+                     WHERE starts_with(a, key || '=') LIMIT 1), standard);
+$$;
+COMMENT ON FUNCTION fence_guard_argument(text[], text, text) IS 'the value of one key=value argument of a guard';
+
+-- The catalog keeps a trigger's arguments one after another, each ended by a zero byte.
+CREATE FUNCTION fence_guard_arguments(stored bytea) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    rest bytea := stored;
+    at int;
+    found text[] := '{}';
+BEGIN
+    LOOP
+        at := position('\x00'::bytea IN rest);
+        EXIT WHEN at = 0;
+        found := found || convert_from(substring(rest FROM 1 FOR at - 1), getdatabaseencoding());
+        rest := substring(rest FROM at + 1);
+    END LOOP;
+    RETURN found;
+END
+$$;
+COMMENT ON FUNCTION fence_guard_arguments(bytea) IS 'the arguments of a trigger, out of pg_trigger.tgargs';
+
+CREATE VIEW fence_attachment AS
+    SELECT t.tgrelid::pg_catalog.regclass AS target,
+           fence_guard_argument(a.arguments, 'resource', NULL) AS resource,
+           fence_guard_argument(a.arguments, 'token', NULL) AS token,
+           fence_guard_argument(a.arguments, 'mark', 'resource') AS mark,
+           fence_guard_argument(a.arguments, 'ties', 'accept') AS ties,
+           fence_guard_argument(a.arguments, 'require', 'any') AS require,
+           fence_guard_argument(a.arguments, 'unfenced', 'reject') AS unfenced
+    FROM pg_catalog.pg_trigger t
+    CROSS JOIN LATERAL (SELECT fence_guard_arguments(t.tgargs) AS arguments) a
+    WHERE t.tgfoid = fence_guard_oid() AND t.tgtype & 1 = 1;
+COMMENT ON VIEW fence_attachment IS 'the guarded tables, partitions included, and the arguments of their guards';
+
+-- What undermines it.
+
+CREATE FUNCTION fence_audit() RETURNS TABLE (target text, finding text, remedy text)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    guard oid := @extschema@.fence_guard_oid();
+BEGIN
+    RETURN QUERY -- guards that do not fire
+    SELECT t.tgrelid::regclass::text, format('trigger %I is disabled', t.tgname),
+           format('ALTER TABLE %s ENABLE TRIGGER %I', t.tgrelid::regclass, t.tgname)
+    FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgenabled IN ('D', 'R');
+
+    RETURN QUERY -- TRUNCATE passes by
+    SELECT DISTINCT t.tgrelid::regclass::text, 'TRUNCATE is not refused', 'call fence_attach again'
+    FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgtype & 1 = 1
+      AND NOT EXISTS (SELECT FROM pg_trigger s WHERE s.tgrelid = t.tgrelid AND s.tgfoid = guard AND s.tgtype = 34);
+
+    RETURN QUERY -- rows of children are written without the guard
+    SELECT c.oid::regclass::text, format('inherits from guarded table %s and has no guard', t.tgrelid::regclass),
+           'call fence_attach for it as well'
+    FROM pg_trigger t JOIN pg_inherits i ON i.inhparent = t.tgrelid JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE t.tgfoid = guard AND t.tgtype & 1 = 1
+      AND NOT EXISTS (SELECT FROM pg_trigger s WHERE s.tgrelid = c.oid AND s.tgfoid = guard AND s.tgtype & 1 = 1);
+
+    RETURN QUERY -- writes that a guard's trigger does not fire for
+    SELECT t.tgrelid::regclass::text, format('trigger %I does not fire for INSERT, UPDATE and DELETE of every row', t.tgname),
+           'call fence_attach again'
+    FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgtype & 1 = 1
+      AND (t.tgtype <> 31 OR t.tgqual IS NOT NULL OR array_length(t.tgattr::int2[], 1) > 0);
+
+    RETURN QUERY -- what runs later may change token and resource
+    SELECT t.tgrelid::regclass::text, format('BEFORE trigger %I runs after the guard', o.tgname),
+           'call fence_attach again, or rename that trigger'
+    FROM pg_trigger t JOIN pg_trigger o ON o.tgrelid = t.tgrelid
+    WHERE t.tgfoid = guard AND t.tgtype & 1 = 1 AND o.tgfoid <> guard AND o.tgtype & 3 = 3 AND o.tgenabled <> 'D'
+      AND o.tgname::text COLLATE "C" > t.tgname::text COLLATE "C";
+
+    RETURN QUERY -- warn only
+    SELECT a.target::text, 'writes without a token are only warned of (unfenced=warn)', 'attach again with unfenced=reject'
+    FROM @extschema@.fence_attachment a WHERE a.unfenced = 'warn';
+
+    RETURN QUERY -- arguments that fail at the first firing
+    SELECT a.target::text, 'the guard names a column that is not there: every write fails', 'call fence_attach again'
+    FROM @extschema@.fence_attachment a
+    WHERE a.token IS NOT NULL AND NOT EXISTS (SELECT FROM pg_attribute c WHERE c.attrelid = a.target AND c.attname = a.token AND NOT c.attisdropped);
+
+    RETURN QUERY -- who may pass by triggers
+    SELECT NULL::text, format('role %I may set session_replication_role, which switches triggers off', r.rolname),
+           'take the right away, or ALTER TABLE ... ENABLE ALWAYS TRIGGER'
+    FROM pg_roles r WHERE NOT r.rolsuper
+      AND CASE WHEN current_setting('server_version_num')::int >= 150000
+               THEN @extschema@.fence_may_set(r.oid, 'session_replication_role') ELSE false END
+      AND EXISTS (SELECT FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgenabled <> 'A');
+
+    RETURN QUERY -- who may write marks
+    SELECT c.oid::regclass::text, format('role %s may write it directly', CASE WHEN x.grantee = 0 THEN 'PUBLIC' ELSE x.grantee::regrole::text END),
+           'REVOKE that right: marks are written by fencelock alone'
+    FROM pg_class c JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+    JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock'
+    CROSS JOIN LATERAL aclexplode(c.relacl) x
+    WHERE c.relkind = 'r' AND x.grantee <> c.relowner AND x.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER');
+
+    RETURN QUERY -- wear
+    SELECT c.oid::regclass::text, format('its oldest multixact is %s old', mxid_age(c.relminmxid)), 'VACUUM it'
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname = 'fence_resource' AND c.relnamespace = (SELECT pronamespace FROM pg_proc WHERE oid = guard)
+      AND mxid_age(c.relminmxid) > 100000000;
+
+    RETURN QUERY
+    SELECT NULL::text, format('fencelock.enforce is %s in this session', current_setting('fencelock.enforce', true)), 'RESET fencelock.enforce'
+    WHERE current_setting('fencelock.enforce', true) <> 'on';
+
+    RETURN QUERY
+    SELECT NULL::text, 'fencelock is not preloaded: a session''s first statement may be a MERGE that it cannot recognise, and fence_stat may count nothing',
+           'add fencelock to shared_preload_libraries'
+    WHERE NOT 'fencelock' = ANY (string_to_array(replace(current_setting('shared_preload_libraries') || ','
+              || current_setting('session_preload_libraries'), ' ', ''), ','));
+END
+$$;
+COMMENT ON FUNCTION fence_audit() IS 'what undermines the guards, a finding a row, with what to do about it';
+
+-- Apart, so that it is only parsed where has_parameter_privilege exists (15 and newer).
+CREATE FUNCTION fence_may_set(role oid, parameter text) RETURNS boolean LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN has_parameter_privilege(role, parameter, 'SET');
+END
+$$;
+COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parameter that is for superusers';
+
+REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
+    fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_audit(), fence_may_set(oid, text)
+    FROM PUBLIC;
