@@ -81,9 +81,7 @@ run_sql_suites() {
 }
 
 installcheck() { # what to leave out, as empty make variables
-    # A hang is a failure that is told, not one that lasts.
-    PGISOLATIONTIMEOUT=120 timeout --kill-after=30 900 \
-        make -C "$tree" PG_CONFIG="$PG_CONFIG" installcheck "$@"
+    PGISOLATIONTIMEOUT=120 bounded 900 make -C "$tree" PG_CONFIG="$PG_CONFIG" installcheck "$@"
 }
 
 # Tests in Perl that make servers of their own, as the user postgres where this is root (the servers refuse
@@ -103,8 +101,14 @@ run_prove() {
     cd "$dir" || return
     env -u PGHOST -u PGPORT -u PGUSER HOME="$dir" PATH="$("$PG_CONFIG" --bindir):$PATH" \
         PG_REGRESS="$pgxs/src/test/regress/pg_regress" TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" \
-        TESTLOGDIR="$dir/tmp_check/log" timeout --kill-after=30 900 \
+        TESTLOGDIR="$dir/tmp_check/log" \
+        setpriv --pdeathsig TERM timeout --kill-after=30 900 \
         "${as[@]+"${as[@]}"}" prove -I "$pgxs/src/test/perl" t/*.pl
+}
+
+# A hang is a failure that is told, not one that lasts; and what was started ends with this script.
+bounded() { # SECONDS COMMAND...
+    setpriv --pdeathsig TERM timeout --kill-after=30 "$@"
 }
 
 show_differences() { # FILE...
@@ -129,7 +133,7 @@ run_client_tests() {
 
 run_ctest() {
     cd "$build_dir/client" || return
-    ctest --verbose --timeout 300 -j "$jobs"
+    bounded 1800 ctest --verbose --timeout 300 -j "$jobs"
 }
 
 check_cmake_consumer() {
