@@ -5,7 +5,7 @@ declare -A holder_pid=() holder_in=() holder_out=()
 order=1001
 
 start_holder() { # NAME
-    local name=$1 dir=$session_dir/holder-$1 to from
+    local name=$1 dir=$run_dir/holder-$1 to from
     mkdir -p "$dir"
     rm -f "$dir/in" "$dir/out"
     mkfifo "$dir/in" "$dir/out"
@@ -34,7 +34,7 @@ tell() { # NAME COMMAND
         answer+=$piece # a time-out in the middle of a line has taken its beginning
         kill -0 "${holder_pid[$name]}" 2>/dev/null || break
     done
-    die "worker $name did not answer \"$*\": $(cat "$session_dir/holder-$name/errors")"
+    die "worker $name did not answer \"$*\": $(cat "$run_dir/holder-$name/errors")"
 }
 
 # Tells, and ends the story where the answer is not what it must be at this point.

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # Builds the extension and the client from a copy of the working tree, so that neither the developer's
-# own objects nor this build disturb each other. Sourced after session.sh and servers.sh; the current
+# own objects nor this build disturb each other. Sourced after run.sh and servers.sh; the current
 # directory is the checkout's top.
 
 build_dir=$PWD/build/${0##*/}

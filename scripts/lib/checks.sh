@@ -70,17 +70,22 @@ check_exports() {
 # Both against the running private server. pg_regress prints "... ok" up to PostgreSQL 15, TAP from 16 on.
 run_sql_suites() {
     local good='(\.\.\. ok( |$))|(^ok [0-9]+ )' bad='(\.\.\. FAILED)|(^not ok [0-9]+ )'
-    counted_suite "regress" "$good" "$bad" "" installcheck ISOLATION=
+    counted_suite "regress" "$good" "$bad" "" installcheck ISOLATION= TAP_TESTS=
     $suite_ok || show_differences "$tree/regression.diffs"
     if [[ -x $(dirname "$("$PG_CONFIG" --pgxs)")/../test/isolation/pg_isolation_regress ]]; then
-        counted_suite "isolation" "$good" "$bad" "" installcheck REGRESS=
+        counted_suite "isolation" "$good" "$bad" "" installcheck REGRESS= TAP_TESTS=
         $suite_ok || show_differences "$tree/output_iso/regression.diffs"
     else
         skip_suite "isolation" "this PostgreSQL comes without pg_isolation_regress"
     fi
 }
 
-# Tests with servers of their own, which can't be root's: from a copy that their user can write to.
+installcheck() { # what to leave out, as empty make variables
+    PGISOLATIONTIMEOUT=120 bounded 900 make -C "$tree" PG_CONFIG="$PG_CONFIG" installcheck "$@"
+}
+
+# Tests in Perl that make servers of their own, as the user postgres where this is root (the servers refuse
+# it). That user may not be able to read the checkout: it gets a copy.
 run_tap_suite() {
     local missing
     missing=$(missing_for_tap)
@@ -88,7 +93,10 @@ run_tap_suite() {
         skip_suite "tap" "$missing"
         return
     fi
-    counted_suite "tap" '^ok [0-9]+ - ' '^not ok [0-9]+ ' '^ok [0-9]+ # skip' prove_servers
+    mkdir -p "$run_dir/tap"
+    cp -a "$tree/Makefile" "$tree/fencelock.control" "$tree/t" "$run_dir/tap/"
+    [[ $EUID -ne 0 ]] || chown -R postgres "$run_dir/tap"
+    counted_suite "tap" '^ok [0-9]+ - ' '^not ok [0-9]+ ' '^ok [0-9]+ # skip' run_prove
     $suite_ok || show_tap_failures
 }
 
@@ -100,28 +108,23 @@ missing_for_tap() {
     [[ -f $modules/PostgreSQL/Test/Cluster.pm ]] || echo "this PostgreSQL comes without its perl modules"
 }
 
-prove_servers() {
-    local copy=$session_dir/tap as=()
-    mkdir -p "$copy"
-    cp -a "$tree/Makefile" "$tree/fencelock.control" "$tree/t" "$copy"
-    if [[ $EUID -eq 0 ]]; then
-        chown -R postgres "$copy"
-        as=(setpriv --reuid=postgres --regid=postgres --init-groups)
-    fi
-    "${as[@]+"${as[@]}"}" env HOME="$copy" make -C "$copy" PG_CONFIG="$PG_CONFIG" \
-        PROVE_FLAGS="--verbose --timer --jobs=$jobs" prove_installcheck
+run_prove() {
+    local as=()
+    [[ $EUID -ne 0 ]] || as=(setpriv --reuid=postgres --regid=postgres --init-groups)
+    bounded 1800 "${as[@]+"${as[@]}"}" env -u PGHOST -u PGPORT -u PGUSER HOME="$run_dir/tap" \
+        make -C "$run_dir/tap" PG_CONFIG="$PG_CONFIG" PROVE_FLAGS="--verbose --timer --jobs=$jobs" \
+        prove_installcheck
 }
 
 show_tap_failures() {
     grep -E -A 6 '^# +Failed test' "$log_dir/tap.log" | head -n 200
     mkdir -p "$log_dir/tap"
-    cp -r "$session_dir/tap/tmp_check/log/." "$log_dir/tap/" || true
+    cp -r "$run_dir/tap/tmp_check/log/." "$log_dir/tap/" || true
 }
 
-installcheck() { # SELECTION: an empty ISOLATION= or REGRESS=
-    # A hang is a failure that is told, not one that lasts.
-    PGISOLATIONTIMEOUT=120 timeout --kill-after=30 900 \
-        make -C "$tree" PG_CONFIG="$PG_CONFIG" installcheck "$@"
+# A hang is a failure that is told, not one that lasts; and what was started ends with this script.
+bounded() { # SECONDS COMMAND...
+    setpriv --pdeathsig TERM timeout --kill-after=30 "$@"
 }
 
 show_differences() { # FILE...
@@ -146,15 +149,15 @@ run_client_tests() {
 
 run_ctest() {
     cd "$build_dir/client" || return
-    ctest --verbose --timeout 300 -j "$jobs"
+    bounded 1800 ctest --verbose --timeout 300 -j "$jobs"
 }
 
 check_cmake_consumer() {
-    cmake -S "$tree/scripts/consumer" -B "$session_dir/consumer" \
+    cmake -S "$tree/scripts/consumer" -B "$run_dir/consumer" \
         -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="$warnings"
-    cmake --build "$session_dir/consumer"
-    LD_LIBRARY_PATH=$(client_libdir) "$session_dir/consumer/consumer"
-    "$session_dir/consumer/consumer_static"
+    cmake --build "$run_dir/consumer"
+    LD_LIBRARY_PATH=$(client_libdir) "$run_dir/consumer/consumer"
+    "$run_dir/consumer/consumer_static"
 }
 
 check_pkg_config_consumer() {
@@ -162,8 +165,8 @@ check_pkg_config_consumer() {
     flags=$(PKG_CONFIG_PATH=$(client_libdir)/pkgconfig pkg-config --cflags --libs fencelock)
     # shellcheck disable=SC2086 # several words
     "${CXX:-g++}" -std=c++20 $warnings "$tree/scripts/consumer/consumer.cpp" $flags \
-        -o "$session_dir/pkg_config_consumer"
-    LD_LIBRARY_PATH=$(client_libdir) "$session_dir/pkg_config_consumer"
+        -o "$run_dir/pkg_config_consumer"
+    LD_LIBRARY_PATH=$(client_libdir) "$run_dir/pkg_config_consumer"
 }
 
 # Where libfencelock.so went: lib, lib64, or lib/<triplet>.
@@ -171,7 +174,7 @@ client_libdir() { dirname "$(find "$prefix" -name 'libfencelock.so' | head -n 1)
 
 # make install-client with DESTDIR writes below it, under PREFIX.
 check_staged_install() {
-    local stage=$session_dir/stage
+    local stage=$run_dir/stage
     make -C "$tree" CLIENT_BUILD="$build_dir/client" PREFIX=/opt/fencelock DESTDIR="$stage" install-client
     [[ -n $(find "$stage/opt/fencelock" -name 'libfencelock.so*') ]]
     [[ -d $stage/opt/fencelock/include/fencelock && $(find "$stage" -mindepth 1 -maxdepth 1) == "$stage/opt" ]]

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
-# Installs what is missing on Debian and Ubuntu. Sourced after session.sh.
+# Installs what is missing on Debian and Ubuntu. Sourced after run.sh.
 
 # What each feature needs: a command that shows that it is there, and the package that brings it.
 # Packages whose name depends on the release are resolved in package_for.
@@ -89,9 +89,9 @@ install_packages() { # NAME...
     if ! apt_install "${names[@]}"; then
         # Old lists, or an earlier installation that was interrupted.
         update_package_lists
-        dpkg --configure -a </dev/null >>"$session_dir/apt.log" 2>&1 || true
+        dpkg --configure -a </dev/null >>"$run_dir/apt.log" 2>&1 || true
         apt_install "${names[@]}" || {
-            tail -n 40 "$session_dir/apt.log" >&2
+            tail -n 40 "$run_dir/apt.log" >&2
             die "apt-get could not install: ${names[*]}"
         }
     fi
@@ -127,14 +127,14 @@ update_package_lists() { apt-get -qq -o DPkg::Lock::Timeout=600 update </dev/nul
 
 apt_install() {
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends \
-        -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install "$@" </dev/null >>"$session_dir/apt.log" 2>&1
+        -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install "$@" </dev/null >>"$run_dir/apt.log" 2>&1
 }
 
 # Debian's packages start their services; a policy that forbids it stands while this installs.
 policy_file=/usr/sbin/policy-rc.d
 policy_mark='# temporary: fencelock installs its build requirements'
 
-session_hooks+=(services_may_start)
+run_hooks+=(services_may_start)
 
 no_service_starts() {
     [[ ! -e $policy_file ]] || return 0

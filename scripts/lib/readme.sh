@@ -12,9 +12,9 @@ check_readme_sql() {
     local bin announced found
     bin=$("$PG_CONFIG" --bindir)
     "$bin/createdb" shop
-    readme_blocks sql >"$session_dir/readme.sql"
-    announced=$(sed -n 's/^-- \(ERROR: .*\)/\1/p' "$session_dir/readme.sql")
-    found=$("$bin/psql" -Xq -v VERBOSITY=terse -d shop -f "$session_dir/readme.sql" 2>&1 |
+    readme_blocks sql >"$run_dir/readme.sql"
+    announced=$(sed -n 's/^-- \(ERROR: .*\)/\1/p' "$run_dir/readme.sql")
+    found=$("$bin/psql" -Xq -v VERBOSITY=terse -d shop -f "$run_dir/readme.sql" 2>&1 |
         tee /dev/stderr | sed -n 's/^.*\(ERROR: .*\)/\1/p')
     [[ -n $announced && $found == "$announced" ]]
     [[ $("$bin/psql" -XAtc "SELECT status, fence_token FROM orders" -d shop) == "packed|2" ]]
@@ -22,7 +22,7 @@ check_readme_sql() {
 
 # Builds the C++ program by the command that the README gives, and runs it on that database.
 check_readme_cpp() {
-    local dir=$session_dir/readme command token
+    local dir=$run_dir/readme command token
     mkdir -p "$dir"
     readme_blocks cpp >"$dir/ship.cpp"
     command=$(readme_blocks sh | grep '^g++ ')

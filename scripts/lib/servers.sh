@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # Private PostgreSQL and Redis servers, and a private copy of the PostgreSQL installation to install
 # the extension into: nothing of the machine's own is touched, and several runs can't meet.
-# Sourced after session.sh.
+# Sourced after run.sh.
 
 # PG_CONFIG, else the newest server that is installed, with or without its development files.
 find_pg_config() {
@@ -19,10 +19,10 @@ find_pg_config() {
     return 1
 }
 
-# Copies an installation to $session_dir and points PG_CONFIG to it. PostgreSQL finds its files
+# Copies an installation to $run_dir and points PG_CONFIG to it. PostgreSQL finds its files
 # relative to its (real) programs: those are copied, the libraries and shared files are links.
 make_private_installation() {
-    local original from to copy=$session_dir/installation
+    local original from to copy=$run_dir/installation
     original=$(find_pg_config) || die "no PostgreSQL server found"
     for from in $("$original" --pkglibdir) $("$original" --sharedir); do
         to=$copy$from
@@ -48,7 +48,7 @@ make_private_installation() {
 # Starts a new cluster and exports PGHOST (its socket's directory), PGPORT and PGUSER. Settings are
 # given as name=value.
 start_postgres() { # NAME SETTING...
-    local dir=$session_dir/$1 setting attempt bin
+    local dir=$run_dir/$1 setting attempt bin
     bin=$("$PG_CONFIG" --bindir)
     shift
     mkdir -p "$dir"
@@ -84,7 +84,7 @@ postgres_answers_or_ended() { # BINDIR
 # Starts an empty Redis or Valkey on REDIS_PORT (a new one where that is not set) of 127.0.0.1 and
 # on the socket $redis_socket; sets redis_pid.
 start_redis() { # NAME
-    local dir=$session_dir/$1 attempt server
+    local dir=$run_dir/$1 attempt server
     server=$(command -v redis-server || command -v valkey-server)
     redis_cli=$(command -v redis-cli || command -v valkey-cli)
     redis_socket=$dir/socket

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
-# Counts what suites report, and says it. Sourced after session.sh.
+# Counts what suites report, and says it. Sourced after run.sh.
 
 suites_passed=0
 suites_failed=0

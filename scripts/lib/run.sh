@@ -2,36 +2,36 @@
 # A run's own directory and the servers started in it; everything ends with the script.
 # Sourced; needs bash with `set -euo pipefail`.
 
-session_dir=
-session_hooks=() # functions to call at the end, whatever the reason
+run_dir=
+run_hooks=() # functions to call at the end, whatever the reason
 declare -A end_signal_of=()
 
-# Makes $session_dir, readable by the user postgres, outside the checkout (which that user often may
+# Makes $run_dir, readable by the user postgres, outside the checkout (which that user often may
 # not enter). TMPDIR points into it, so that what tests leave behind goes with it.
-session_begin() {
+run_begin() {
     local base=${TMPDIR:-/tmp}
     ((${#base} <= 40)) || base=/tmp # the path of a unix socket has at most 107 bytes
-    session_dir=$(mktemp -d "$base/fencelock.XXXXXX")
-    chmod 755 "$session_dir"
-    mkdir -m 1777 "$session_dir/tmp"
-    export TMPDIR=$session_dir/tmp
-    trap session_end EXIT
+    run_dir=$(mktemp -d "$base/fencelock.XXXXXX")
+    chmod 755 "$run_dir"
+    mkdir -m 1777 "$run_dir/tmp"
+    export TMPDIR=$run_dir/tmp
+    trap run_end EXIT
     trap 'exit 129' HUP
     trap 'exit 130' INT
     trap 'exit 143' TERM
 }
 
-session_end() {
+run_end() {
     local status=$? hook pid
     trap - EXIT
-    for hook in "${session_hooks[@]+"${session_hooks[@]}"}"; do
+    for hook in "${run_hooks[@]+"${run_hooks[@]}"}"; do
         "$hook"
     done
     # Children only: the number of one that has ended may be somebody else's by now.
     for pid in $(jobs -p); do
         end_process "$pid"
     done
-    [[ -z $session_dir ]] || rm -rf "$session_dir"
+    [[ -z $run_dir ]] || rm -rf "$run_dir"
     exit "$status"
 }
 
