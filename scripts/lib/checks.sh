@@ -117,9 +117,9 @@ run_prove() {
 }
 
 show_tap_failures() {
-    grep -E -A 6 '^# +Failed test' "$log_dir/tap.log" | head -n 200
-    mkdir -p "$log_dir/tap"
-    cp -r "$run_dir/tap/tmp_check/log/." "$log_dir/tap/" || true
+    rm -rf "$log_dir/tap"
+    cp -r "$run_dir/tap/tmp_check/log" "$log_dir/tap" || true
+    grep -E -A 6 '^# +Failed test' "$log_dir/tap.log" | head -n 200 || true
 }
 
 # A hang is a failure that is told, not one that lasts; and what was started ends with this script.
