@@ -29,6 +29,10 @@ build_extension() {
     make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings"
 }
 
+install_extension_with() { # COMPILER FLAGS
+    make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings $1" install
+}
+
 install_extension() {
     make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings" install
 }

@@ -84,6 +84,20 @@ installcheck() { # what to leave out, as empty make variables
     PGISOLATIONTIMEOUT=120 bounded 900 make -C "$tree" PG_CONFIG="$PG_CONFIG" installcheck "$@"
 }
 
+# The regression tests once more, on a build that traps on undefined behaviour; and the module proper again after that.
+# (Server headers read what is not aligned by intent.)
+run_sanitized_suite() {
+    local plain=$tree flags='-fsanitize=undefined -fno-sanitize=alignment -fsanitize-undefined-trap-on-error'
+    tree=$run_dir/sanitized
+    cp -a "$plain" "$tree"
+    find "$tree/extension" -name '*.o' -delete
+    single_check "sanitized build" install_extension_with "$flags"
+    ! $suite_ok || counted_suite "regress, sanitized" '(\.\.\. ok( |$))|(^ok [0-9]+ )' \
+        '(\.\.\. FAILED)|(^not ok [0-9]+ )' "" installcheck ISOLATION= TAP_TESTS=
+    tree=$plain
+    single_check "install again" install_extension
+}
+
 # Tests in Perl that make servers of their own, as the user postgres where this is root (the servers refuse
 # it). That user may not be able to read the checkout: it gets a copy.
 run_tap_suite() {
