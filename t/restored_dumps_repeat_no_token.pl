@@ -48,10 +48,12 @@ dump_shop('data.dump', '-Fc', '--data-only');
 # What the original goes on to issue.
 next_token($node, 'order:1', 1000, 'shop');
 
+my $dumped = "dumped $mark";
+
 sub is_good_restore
 {
 	my ($at, $what, $db) = @_;
-	is(value($at, "SELECT status || ' ' || fence_token FROM orders", $db), "dumped $mark", "$what: the data is there");
+	is(value($at, "SELECT status || ' ' || fence_token FROM orders", $db), $dumped, "$what: the data is there");
 	is(value($at, "SELECT fence_token('order:1') || ' ' || fence_token('counted:elsewhere')", $db), "$mark 77",
 		"$what: the marks are kept");
 	is(sqlstate_of($at, "SELECT fence_check('counted:elsewhere', 77, 'another')", db => $db), 'LF003',
@@ -115,6 +117,16 @@ is_good_restore($node, 'same name', 'shop');
 	is(value($node, 'SELECT status FROM orders', 'shop'), $before, 'data alone: the table is as it was');
 }
 
+# A dump of the very database that it comes back to: system, timeline and database are those of the dump.
+is_live($node, 'before the second dump', 'shop');
+$mark = value($node, "SELECT fence_token('order:1')", 'shop');
+$dumped = value($node, "SELECT status || ' ' || fence_token FROM orders", 'shop');
+$node->safe_psql('shop', "SELECT fence_check('counted:elsewhere', 77, 'its owner')");
+$history = value($node, 'SELECT fence_history()', 'shop');
+dump_shop('schema.dump', '-Fc', '--schema-only');
+dump_shop('data.dump', '-Fc', '--data-only');
+next_token($node, 'order:1', 1000, 'shop');
+
 # As somebody does it who wants the old state back: empties the extension's tables and switches triggers off.
 wait_for_next_interval($node);
 $node->safe_psql('shop', "
@@ -123,6 +135,13 @@ $node->safe_psql('shop', "
 	TRUNCATE orders");
 restore_custom($node, 'shop', 'data.dump', '--disable-triggers');
 is_good_restore($node, 'old data into a live schema', 'shop');
+
+# Or drops all of it and starts anew in the same database.
+wait_for_next_interval($node);
+$node->safe_psql('shop', 'DROP TABLE orders; DROP EXTENSION fencelock');
+restore_custom($node, 'shop', 'schema.dump');
+restore_custom($node, 'shop', 'data.dump', '--disable-triggers');
+is_good_restore($node, 'dropped and restored in place', 'shop');
 
 # The same, but nobody empties anything: all of it was pruned, so that only the floor stands in the way. The row of the
 # history cannot be loaded beside the one that is there.
@@ -135,7 +154,7 @@ is(value($node, "SELECT count(*) FROM fence_issuer", 'shop'), 0, '(all was prune
 $node->command_fails(
 	[ 'pg_restore', '-d', $node->connstr('shop'), '--disable-triggers', "$dir/data.dump" ],
 	'pg_restore --data-only --disable-triggers beside what is there');
-is(value($node, "SELECT status || ' ' || fence_token FROM orders", 'shop'), "dumped $mark",
+is(value($node, "SELECT status || ' ' || fence_token FROM orders", 'shop'), $dumped,
 	'old data after a prune: the data is there');
 is_live($node, 'old data after a prune', 'shop');
 

@@ -29,8 +29,11 @@ build_extension() {
     make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings"
 }
 
+# Compiled anew with these flags, whatever is built already.
 install_extension_with() { # COMPILER FLAGS
-    make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings $1" install
+    local with="${CXX:-g++} $warnings $1"
+    make -C "$tree" -B -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="$with" all &&
+        make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="$with" install
 }
 
 install_extension() {

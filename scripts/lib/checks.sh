@@ -90,7 +90,6 @@ run_sanitized_suite() {
     local plain=$tree flags='-fsanitize=undefined -fno-sanitize=alignment -fsanitize-undefined-trap-on-error'
     tree=$run_dir/sanitized
     cp -a "$plain" "$tree"
-    find "$tree/extension" -name '*.o' -delete
     single_check "sanitized build" install_extension_with "$flags"
     ! $suite_ok || counted_suite "regress, sanitized" '(\.\.\. ok( |$))|(^ok [0-9]+ )' \
         '(\.\.\. FAILED)|(^not ok [0-9]+ )' "" installcheck ISOLATION= TAP_TESTS=
