@@ -21,7 +21,7 @@ check_format() {
 find_clang_format_14() {
     local candidate
     for candidate in clang-format-14 clang-format; do
-        if have "$candidate" && "$candidate" --version | grep -q 'version 14\.'; then
+        if have "$candidate" && [[ $("$candidate" --version) == *'version 14.'* ]]; then
             echo "$candidate"
             return
         fi
@@ -183,7 +183,7 @@ check_pkg_config_consumer() {
 }
 
 # Where libfencelock.so went: lib, lib64, or lib/<triplet>.
-client_libdir() { dirname "$(find "$prefix" -name 'libfencelock.so' | head -n 1)"; }
+client_libdir() { dirname "$(find "$prefix" -name 'libfencelock.so' -print -quit)"; }
 
 # make install-client with DESTDIR writes below it, under PREFIX.
 check_staged_install() {
