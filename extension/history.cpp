@@ -84,8 +84,8 @@ bool store_generation(const opened_table& table, const stored_history& stored, i
     values[column_identity - 1] = PointerGetDatum(text_of(identity));
     values[column_started - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
     if (!stored.exists())
-        return insert_row(table, {values, nulls});
-    update_row(table, stored.row.settled.tid(), {values, nulls});
+        return insert_row(table, {values, nulls, history_columns});
+    update_row(table, stored.row.settled.tid(), {values, nulls, history_columns});
     return true;
 }
 

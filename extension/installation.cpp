@@ -9,12 +9,13 @@ namespace {
 struct table_names {
     const char* table;
     const char* primary_key;
+    int columns;
 };
 constexpr table_names names_of[own_table_count] = {
-    {"fence_resource", "fence_resource_pkey"},
-    {"fence_issuer", "fence_issuer_pkey"},
-    {"fence_history_state", "fence_history_state_pkey"},
-    {"fence_issuer_stamp", "fence_issuer_stamp_pkey"},
+    {"fence_resource", "fence_resource_pkey", 4},
+    {"fence_issuer", "fence_issuer_pkey", 8},
+    {"fence_history_state", "fence_history_state_pkey", 4},
+    {"fence_issuer_stamp", "fence_issuer_stamp_pkey", 2},
 };
 
 struct table_oids {
@@ -79,6 +80,10 @@ opened_table open_own_table(own_table which, LOCKMODE mode)
     opened_table table;
     table.heap = table_open(found.table, mode);
     table.index = index_open(found.primary_key, mode);
+    // Rows are formed and read by column number; what somebody has added behind stays NULL.
+    if (RelationGetNumberOfAttributes(table.heap) < names_of[static_cast<int>(which)].columns)
+        raise_installation_broken(
+            psprintf("the table %s as it was created", names_of[static_cast<int>(which)].table));
     return table;
 }
 

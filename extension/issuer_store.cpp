@@ -99,8 +99,9 @@ void insert_empty_row(issuer_change& change)
     bool nulls[issuer_columns];
     change.row = {};
     form_row(change, values, nulls);
-    (void)insert_row(change.table,
-                     {values, nulls}); // if somebody else's is in the way, that one will do
+    (void)insert_row(
+        change.table,
+        {values, nulls, issuer_columns}); // if somebody else's is in the way, that one will do
 }
 
 // False where the resource was never issued here. With create its row is inserted then, before
@@ -129,7 +130,7 @@ void write_row(const issuer_change& change)
     Datum values[issuer_columns];
     bool nulls[issuer_columns];
     form_row(change, values, nulls);
-    update_row(change.table, change.versions.settled.tid(), {values, nulls});
+    update_row(change.table, change.versions.settled.tid(), {values, nulls, issuer_columns});
 }
 
 void end_change(const issuer_change& change)

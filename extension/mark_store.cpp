@@ -123,7 +123,7 @@ step insert_mark(presentation& p, verdict& outcome)
     if (is_behind_claim(p, nullptr, false))
         return refuse_behind(p, outcome);
     new_row row = form_row(p.resource, p.presented, p.owner);
-    if (!insert_row(p.table, {row.values, row.nulls}))
+    if (!insert_row(p.table, {row.values, row.nulls, resource_columns}))
         return step::look_again;
     outcome = judge_unknown(p);
     p.advanced = outcome.why == refusal::none;
@@ -157,7 +157,7 @@ step write_mark(presentation& p, const row_versions& row, bool raises, verdict& 
     if (!lock_now(p, version, LockTupleNoKeyExclusive))
         return step::look_again;
     new_row values = form_row(p.resource, p.presented, p.owner);
-    update_row(p.table, version.tid(), {values.values, values.nulls});
+    update_row(p.table, version.tid(), {values.values, values.nulls, resource_columns});
     p.advanced = raises;
     outcome = accepted(p);
     return step::decided;
@@ -284,9 +284,10 @@ void set_mark(std::string_view resource, token mark)
     new_row values = form_row(resource, mark, nullptr);
     for (bool done = false; !done;) {
         row_versions row = find_and_lock_row(table, resource, false);
-        done = row.settled.exists() || insert_row(table, {values.values, values.nulls});
+        done = row.settled.exists() ||
+               insert_row(table, {values.values, values.nulls, resource_columns});
         if (row.settled.exists())
-            update_row(table, row.settled.tid(), {values.values, values.nulls});
+            update_row(table, row.settled.tid(), {values.values, values.nulls, resource_columns});
     }
     close_own_table(table);
 }

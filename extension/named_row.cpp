@@ -170,6 +170,19 @@ row_versions find_by_index(const opened_table& table, std::string_view name, uin
     return seen;
 }
 
+HeapTuple form_tuple(const opened_table& table, row_values row)
+{
+    int columns = RelationGetNumberOfAttributes(table.heap);
+    auto* values = static_cast<Datum*>(palloc0(sizeof(Datum) * columns));
+    auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * columns));
+    for (int i = 0; i < columns; i++) {
+        nulls[i] = i >= row.count || row.nulls[i];
+        if (!nulls[i])
+            values[i] = row.values[i];
+    }
+    return heap_form_tuple(RelationGetDescr(table.heap), values, nulls);
+}
+
 } // namespace
 
 row_versions find_row(const opened_table& table, std::string_view name)
@@ -208,7 +221,7 @@ void delete_row(const opened_table& table, ItemPointer found)
 
 bool insert_row(const opened_table& table, row_values row)
 {
-    HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.heap), row.values, row.nulls);
+    HeapTuple tuple = form_tuple(table, row);
     tuple->t_tableOid = RelationGetRelid(table.heap);
     TransactionId xid = GetCurrentTransactionId();
 
@@ -231,7 +244,7 @@ bool insert_row(const opened_table& table, row_values row)
 
 void update_row(const opened_table& table, ItemPointer found, row_values row)
 {
-    HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.heap), row.values, row.nulls);
+    HeapTuple tuple = form_tuple(table, row);
     compat::index_need need;
     if (compat::heap_update(table.heap, found, tuple, need) != TM_Ok)
         elog(ERROR, "fencelock: a locked row of \"%s\" has changed",

@@ -34,8 +34,9 @@ row_versions find_row(const opened_table& table, std::string_view name);
 
 // Values of a row, in the order of the table's columns; the first is the name.
 struct row_values {
-    Datum* values;
-    bool* nulls;
+    const Datum* values;
+    const bool* nulls;
+    int count;
 };
 
 // Locks a version as long as the (sub)transaction lasts. TM_Ok where done; any other result means
