@@ -1,7 +1,5 @@
 #include "preempt.hpp"
 
-#include <csignal>
-
 #include "pg_compat.hpp"
 #include "settings.hpp"
 
@@ -9,25 +7,49 @@ namespace fencelock {
 
 namespace {
 
-constexpr long shortest_pause_ms = 1;
-constexpr long longest_pause_ms = 20;
-
-// True where the transaction has ended before the time was over. Looks again and again instead of
-// sleeping on the lock, as such a sleep could be cut short only by an error.
-bool ends_within(TransactionId holder, int milliseconds)
+// Sleeps on the transaction's lock as ever, so that deadlocks are found, but for no longer than
+// this: then lock_timeout, set for the while, ends the sleep by an error, which a subtransaction
+// takes back. True where the transaction has ended.
+bool ends_within(TransactionId holder, const blocked_row& blocked, int milliseconds)
 {
-    TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), milliseconds);
-    long pause = shortest_pause_ms;
-    while (!compat::conditional_xact_lock_wait(holder)) {
-        if (GetCurrentTimestamp() >= deadline)
-            return false;
-        (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause,
-                        PG_WAIT_EXTENSION);
-        ResetLatch(MyLatch);
-        CHECK_FOR_INTERRUPTS();
-        pause = std::min(pause * 2, longest_pause_ms);
+    MemoryContext memory = CurrentMemoryContext;
+    ResourceOwner owner = CurrentResourceOwner;
+    int callers_timeout = LockTimeout;
+    volatile bool ended = false;
+    ErrorData* volatile error = nullptr;
+
+    BeginInternalSubTransaction(nullptr);
+    MemoryContextSwitchTo(memory);
+    LockTimeout = milliseconds;
+    PG_TRY();
+    {
+        XactLockTableWait(holder, blocked.heap, blocked.tid, XLTW_Update);
+        ended = true;
     }
-    return true;
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(memory);
+        error = CopyErrorData();
+        FlushErrorState();
+    }
+    PG_END_TRY();
+    LockTimeout = callers_timeout;
+    if (ended)
+        ReleaseCurrentSubTransaction();
+    else
+        RollbackAndReleaseCurrentSubTransaction();
+    MemoryContextSwitchTo(memory);
+    CurrentResourceOwner = owner;
+
+    if (error != nullptr && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+        ReThrowError(error);
+    return ended;
+}
+
+// The caller's own lock_timeout comes first where it is shorter.
+bool preempts_before_timeout()
+{
+    return preempt_after() > 0 && (LockTimeout == 0 || preempt_after() < LockTimeout);
 }
 
 void report_ended(int pid, TransactionId holder, const blocked_row& blocked)
@@ -58,9 +80,8 @@ void report_prepared(TransactionId holder, const blocked_row& blocked)
              errhint("See pg_prepared_xacts, and COMMIT PREPARED or ROLLBACK PREPARED it.")));
 }
 
-void end_session_of(TransactionId holder, const blocked_row& blocked)
+void end_session_of(TransactionId top, const blocked_row& blocked)
 {
-    TransactionId top = SubTransGetTopmostTransaction(holder);
     int pid = compat::terminate_backend_of(top);
     if (pid > 0)
         report_ended(pid, top, blocked);
@@ -70,12 +91,17 @@ void end_session_of(TransactionId holder, const blocked_row& blocked)
 
 } // namespace
 
-void wait_for_transaction(TransactionId holder, const blocked_row& blocked)
+void wait_for_transaction(TransactionId holder, const blocked_row& blocked, TransactionId& overdue)
 {
-    if (blocked.may_preempt && preempt_after() > 0) {
-        if (ends_within(holder, preempt_after()))
-            return;
-        end_session_of(holder, blocked);
+    TransactionId top = SubTransGetTopmostTransaction(holder);
+    if (blocked.may_preempt && preempts_before_timeout() && overdue != top) {
+        if (!ends_within(holder, blocked, preempt_after()))
+            overdue = top;
+        return;
+    }
+    if (blocked.may_preempt && overdue == top) {
+        end_session_of(top, blocked);
+        overdue = InvalidTransactionId;
     }
     XactLockTableWait(holder, blocked.heap, blocked.tid, XLTW_Update);
 }

@@ -14,9 +14,11 @@ struct blocked_row {
     token holding;    // lower than waiting
 };
 
-// Waits until the transaction has ended. Where fencelock.preempt_after is set and applies, its
-// session is ended after that time; a prepared transaction has none, and is only named in a
-// warning.
-void wait_for_transaction(TransactionId holder, const blocked_row& blocked);
+// Waits for the transaction to end; after that the caller looks again. Where
+// fencelock.preempt_after applies and that time is over, it returns as well, with overdue set: what
+// the row and the issues say by then decides whether the transaction is still in the way with an
+// older token. If so, the next call ends its session, and waits for that. A prepared transaction
+// has no session, and is only named in a warning. Deadlocks and lock_timeout are raised as ever.
+void wait_for_transaction(TransactionId holder, const blocked_row& blocked, TransactionId& overdue);
 
 } // namespace fencelock

@@ -101,6 +101,7 @@ row_versions find_and_lock_row(const opened_table& table, std::string_view name,
     // Where nobody is to be preempted PostgreSQL keeps those that wait in order.
     preempts = preempts && preempt_after() > 0;
     LockWaitPolicy policy = preempts ? LockWaitSkip : LockWaitBlock;
+    TransactionId overdue = InvalidTransactionId;
     for (;;) {
         CHECK_FOR_INTERRUPTS();
         row_versions row = find_row(table, name);
@@ -117,7 +118,8 @@ row_versions find_and_lock_row(const opened_table& table, std::string_view name,
         if (TransactionIdIsValid(holder.transaction))
             wait_for_transaction(holder.transaction,
                                  {table.heap, row.oldest().tid(),
-                                  preempts && holder.by_claim_or_issue, no_token, no_token});
+                                  preempts && holder.by_claim_or_issue, no_token, no_token},
+                                 overdue);
     }
 }
 

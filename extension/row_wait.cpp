@@ -106,7 +106,8 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
         queue.waited = true;
         bool newer = holder.by_claim_or_issue && holding < queue.presented;
         wait_for_transaction(holder.transaction,
-                             {queue.heap, version.tid(), newer, queue.presented, holding});
+                             {queue.heap, version.tid(), newer, queue.presented, holding},
+                             queue.overdue);
     }
     return queue_result::look_again;
 }

@@ -19,6 +19,7 @@ struct row_queue {
     token presented;
     bool announced;
     bool waited;              // for anybody, at any time
+    TransactionId overdue;    // has been waited for as long as fencelock.preempt_after
     ItemPointerData position; // the version in whose line this check stands; invalid: in none
     LOCKMODE line_mode;       // and how
 };
