@@ -20,27 +20,6 @@ COMMENT ON FUNCTION fence_new_generation() IS
 COMMENT ON TABLE fence_resource IS
     'the mark of each resource: the highest fencing token that was accepted; the row without a name is the floor that fence_prune leaves';
 
--- The tables are written by the module, past triggers, and by nobody else but their owner: not by those whom somebody has
--- granted all tables of a schema, nor by members of pg_write_all_data.
-CREATE FUNCTION fence_refuse_write() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    IF NOT pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN
-        RAISE EXCEPTION 'permission denied for table %', TG_TABLE_NAME
-            USING ERRCODE = '42501', HINT = 'Tokens are presented by fence_check, not written here.';
-    END IF;
-    RETURN NULL;
-END
-$$;
-COMMENT ON FUNCTION fence_refuse_write() IS 'trigger: keeps everybody but the owner from writing a table of fencelock by hand';
-CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_resource
-    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
-CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_issuer
-    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
-CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_history_state
-    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
-CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_issuer_stamp
-    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
-
 -- Counters.
 
 CREATE FUNCTION fence_stat_counters(
@@ -235,4 +214,4 @@ COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parame
 
 REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
     fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
-    fence_audit(), fence_may_set(oid, text), fence_refuse_write() FROM PUBLIC;
+    fence_audit(), fence_may_set(oid, text) FROM PUBLIC;
