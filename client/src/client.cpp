@@ -1,8 +1,6 @@
 #include <fencelock/client.hpp>
 
 #include <new>
-#include <random>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "lease.hpp"
 #include "limits.hpp"
 #include "owner_id.hpp"
+#include "pause.hpp"
 #include "redis_issuer.hpp"
 
 namespace fencelock {
@@ -22,20 +21,13 @@ namespace {
 using detail::milliseconds;
 using detail::steady;
 
-// Between two attempts while others hold the lock.
-milliseconds poll_pause()
-{
-    thread_local std::minstd_rand random{std::random_device{}()};
-    return milliseconds{std::uniform_int_distribution<>{100, 200}(random)};
-}
-
 // One acquire of one resource.
 class acquisition {
   public:
     acquisition(std::shared_ptr<detail::core> shared, std::string const& resource,
                 acquire_options const& options)
         : core_{std::move(shared)}, resource_{resource}, options_{options},
-          owner_{detail::new_owner_id()}
+          owner_{options.owner.empty() ? detail::new_owner_id() : options.owner}
     {
         wait_end_ = steady::now() + options.wait;
     }
@@ -43,7 +35,7 @@ class acquisition {
     // The lease, or nothing where others held it to the end.
     std::shared_ptr<detail::lease> run()
     {
-        for (;;) {
+        while (!options_.stop.stop_requested()) {
             trouble_ = nullptr;
             try {
                 auto lease = attempt();
@@ -58,10 +50,9 @@ class acquisition {
             } catch (outcome_unknown const&) {
                 trouble_ = std::current_exception();
             }
-            auto const left = detail::until(wait_end_);
-            if (left <= milliseconds::zero())
+            if (steady::now() >= wait_end_)
                 break;
-            std::this_thread::sleep_for(std::min(poll_pause(), left));
+            pause();
         }
         if (trouble_)
             std::rethrow_exception(trouble_);
@@ -69,6 +60,21 @@ class acquisition {
     }
 
   private:
+    void pause()
+    {
+        if (trouble_) {
+            waiter_.reset();
+            detail::pause_until(std::min(wait_end_, steady::now() + detail::retry_pause()),
+                                options_.stop);
+            return;
+        }
+        if (!waiter_ || waits_for_ != refused_by_) {
+            waiter_ = refused_by_->new_waiter(resource_);
+            waits_for_ = refused_by_;
+        }
+        waiter_->wait(wait_end_, options_.stop);
+    }
+
     std::shared_ptr<detail::lease> attempt()
     {
         auto const end = std::max(wait_end_, steady::now() + core_->options.attempt_timeout);
@@ -105,8 +111,10 @@ class acquisition {
         auto const granted =
             issuer->try_acquire({resource_, owner_, options_.ttl, core_->refusals.above(resource_),
                                  steady::now() + core_->options.attempt_timeout});
-        if (!granted)
+        if (!granted) {
+            refused_by_ = issuer;
             return nullptr;
+        }
         core_->refusals.granted(resource_, granted->token);
         auto lease = std::make_shared<detail::lease>(
             core_, issuer, held_lease{resource_, owner_, granted->token}, *granted, options_);
@@ -137,7 +145,8 @@ class acquisition {
             lease.release();
             throw;
         }
-        owner_ = detail::new_owner_id();
+        if (options_.owner.empty())
+            owner_ = detail::new_owner_id();
         return false;
     }
 
@@ -153,6 +162,9 @@ class acquisition {
     std::string owner_;
     steady::time_point wait_end_;
     std::exception_ptr trouble_;
+    std::shared_ptr<issuer> refused_by_; // said that others hold the lock
+    std::shared_ptr<issuer> waits_for_;
+    std::unique_ptr<waiter> waiter_; // of waits_for_
 };
 
 std::shared_ptr<detail::core> make_core(std::vector<std::shared_ptr<issuer>> issuers,
@@ -203,6 +215,8 @@ std::optional<lock> client::try_acquire(std::string const& resource, acquire_opt
     detail::check_resource(resource);
     detail::check_ttl(options.ttl, resource);
     detail::check_wait(options.wait, resource);
+    if (!options.owner.empty())
+        detail::check_owner(options.owner, resource);
     auto lease = acquisition{core_, resource, options}.run();
     if (!lease)
         return std::nullopt;
@@ -213,6 +227,8 @@ lock client::acquire(std::string const& resource, acquire_options const& options
 {
     if (auto taken = try_acquire(resource, options))
         return std::move(*taken);
+    if (options.stop.stop_requested())
+        throw lock_timeout{"waiting for the lock of \"" + resource + "\" was cancelled", resource};
     throw lock_timeout{"the lock of \"" + resource + "\" is held by others (waited for " +
                            std::to_string(options.wait.count()) + " ms)",
                        resource};

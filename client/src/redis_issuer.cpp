@@ -9,6 +9,7 @@
 #include "keys.hpp"
 #include "numbers.hpp"
 #include "redis_fault.hpp"
+#include "redis_waiter.hpp"
 
 namespace fencelock::detail {
 
@@ -88,6 +89,11 @@ std::optional<grant> redis_issuer::try_acquire(lease_request const& request)
     throw issuer_unavailable{pool_->place() + ": no lock of \"" + request.resource +
                                  "\" could be taken in time",
                              request.resource};
+}
+
+std::unique_ptr<waiter> redis_issuer::new_waiter(std::string const& resource)
+{
+    return std::make_unique<redis_waiter>(pool_, keys_of(resource));
 }
 
 std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, milliseconds ttl,

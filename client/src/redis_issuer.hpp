@@ -18,6 +18,7 @@ class redis_issuer final : public issuer {
 
     std::string_view name() const noexcept override { return "redis"; }
     std::optional<grant> try_acquire(lease_request const& request) override;
+    std::unique_ptr<waiter> new_waiter(std::string const& resource) override;
     std::optional<steady::time_point> renew(held_lease const& lease, milliseconds ttl,
                                             steady::time_point deadline) override;
     bool release(held_lease const& lease, steady::time_point deadline) override;

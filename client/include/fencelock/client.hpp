@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include <fencelock/export.hpp>
@@ -48,6 +49,14 @@ struct acquire_options {
     /// then on. A token that is refused there is replaced unseen, within the wait.
     bool confirm = false;
 
+    /// Ends the wait early: nothing is acquired then, unless it was granted at that moment.
+    std::stop_token stop{};
+
+    /// The id of the grant, 1 to 256 bytes of UTF-8 without NUL; empty: a new one. Whoever asks
+    /// with the owner of a lease that still runs gets the same lease again, so it must not be
+    /// shared by holders that are to exclude each other.
+    std::string owner{};
+
     /// Called once, when the lease is found lost, with what lock_lost would say. By the renewing
     /// thread or by the thread that found out: it should be short, must not destroy the handle, and
     /// its exceptions are dropped.
@@ -74,11 +83,11 @@ class FENCELOCK_EXPORT client {
     client(client const&) = delete;
     client& operator=(client const&) = delete;
 
-    /// Nothing where others held the lock until the wait was over. `resource` is 1 to 1024 bytes of
-    /// UTF-8 without NUL. Returns or throws by the later of options.wait and the attempt timeout,
-    /// give or take the time to connect to PostgreSQL. Throws invalid_argument (nothing was sent),
-    /// issuer_unavailable (nothing was taken), outcome_unknown, configuration_error; with `confirm`
-    /// also what lock::confirm() throws.
+    /// Nothing where others held the lock until the wait was over, or was cancelled. `resource` is
+    /// 1 to 1024 bytes of UTF-8 without NUL. Returns or throws by the later of options.wait and the
+    /// attempt timeout, give or take the time to connect to PostgreSQL. Throws invalid_argument
+    /// (nothing was sent), issuer_unavailable (nothing was taken), outcome_unknown,
+    /// configuration_error; with `confirm` also what lock::confirm() throws.
     std::optional<lock> try_acquire(std::string const& resource,
                                     acquire_options const& options = {});
 
