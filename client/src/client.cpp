@@ -182,9 +182,17 @@ client::client(redis_locks& redis, std::string const& conninfo, client_options c
     auto const db = std::make_shared<detail::database>(conninfo);
     std::vector<std::shared_ptr<issuer>> issuers{
         std::make_shared<detail::redis_issuer>(redis.pool_, db)};
-    if (options.fall_back)
+    if (options.fall_back && redis.pool_->options().keys != key_preset::plain)
         issuers.push_back(std::make_shared<detail::database_issuer>(db));
     core_ = make_core(std::move(issuers), db, options);
+}
+
+client::client(redis_locks& redis, client_options const& options)
+{
+    if (redis.pool_->options().keys != key_preset::plain)
+        throw invalid_argument{"tagged keys need a database that reserves their tokens"};
+    auto const none = std::make_shared<detail::database>(std::nullopt);
+    core_ = make_core({std::make_shared<detail::redis_issuer>(redis.pool_, none)}, none, options);
 }
 
 client::client(std::string const& conninfo, client_options const& options)

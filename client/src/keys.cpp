@@ -33,8 +33,12 @@ std::string sha256_hex(std::string_view bytes)
 
 } // namespace
 
-redis_keys keys_of(std::string_view resource)
+redis_keys keys_of(std::string_view resource, key_preset preset)
 {
+    if (preset == key_preset::plain) {
+        std::string const name{resource};
+        return {"lock:" + name, "fence:" + name, "wake:" + name};
+    }
     auto const stem = "fencelock:v1:{" + encode_resource(resource) + "}:";
     return {stem + "lock", stem + "state", stem + "wake"};
 }

@@ -93,13 +93,13 @@ std::optional<grant> redis_issuer::try_acquire(lease_request const& request)
 
 std::unique_ptr<waiter> redis_issuer::new_waiter(std::string const& resource)
 {
-    return std::make_unique<redis_waiter>(pool_, keys_of(resource));
+    return std::make_unique<redis_waiter>(pool_, resource);
 }
 
 std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, milliseconds ttl,
                                                       steady::time_point deadline)
 {
-    auto const keys = keys_of(lease.resource);
+    auto const keys = keys_of(lease.resource, pool_->options().keys);
     for (;;) {
         bool unresolved = false;
         auto const [words, sent_at] = ask(
@@ -123,7 +123,7 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
 
 bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 {
-    auto const keys = keys_of(lease.resource);
+    auto const keys = keys_of(lease.resource, pool_->options().keys);
     bool unresolved = false;
     auto const [words, sent_at] = ask(
         [&](attempt const& now) {
@@ -137,7 +137,16 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, block const& offered,
                                                bool& unresolved)
 {
-    auto const keys = keys_of(request.resource);
+    auto const keys = keys_of(request.resource, pool_->options().keys);
+    if (pool_->options().keys == key_preset::plain)
+        return ask(
+            [&](attempt const& now) {
+                return run_script(now.link, acquire_plain_script, std::array{keys.lock, keys.state},
+                                  std::array{request.owner, milliseconds_text(request.ttl),
+                                             not_after(now), std::to_string(request.above)},
+                                  now.deadline);
+            },
+            request.resource, request.deadline, unresolved);
     auto const history = offered.ticket.empty() ? database_->history() : offered.history;
     return ask(
         [&](attempt const& now) {
@@ -213,7 +222,7 @@ try {
 void redis_issuer::abandon(lease_request const& request) noexcept
 try {
     auto const deadline = steady::now() + abandon_limit;
-    auto const keys = keys_of(request.resource);
+    auto const keys = keys_of(request.resource, pool_->options().keys);
     auto link = pool_->take(deadline);
     run_script(*link, release_script, std::array{keys.lock, keys.wake},
                std::array{request.owner, std::string{}}, deadline);

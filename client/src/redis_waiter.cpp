@@ -42,8 +42,8 @@ redis_reply checked(redis_reply reply)
 
 } // namespace
 
-redis_waiter::redis_waiter(std::shared_ptr<redis_pool> pool, redis_keys keys)
-    : pool_{std::move(pool)}, keys_{std::move(keys)}
+redis_waiter::redis_waiter(std::shared_ptr<redis_pool> pool, std::string const& resource)
+    : pool_{std::move(pool)}, keys_{keys_of(resource, pool_->options().keys)}
 {
 }
 
@@ -97,7 +97,8 @@ milliseconds redis_waiter::longest_block(redis_link& link, steady::time_point un
         link.command(std::array<std::string, 2>{"PTTL", keys_.lock}, answer_deadline({}, until)));
     if (pttl.integer == no_key)
         return milliseconds::zero();
-    auto limit = most_blocked;
+    auto limit =
+        pool_->options().keys == key_preset::plain ? retry_pause() : milliseconds{most_blocked};
     if (pttl.integer != no_expiry)
         limit = std::min(limit, milliseconds{pttl.integer} + random_pause({}, spread));
     return std::min(limit, detail::until(until));

@@ -59,5 +59,13 @@ TEST(keys, different_names_have_different_keys)
         EXPECT_TRUE(seen.insert(encode_resource(name)).second) << name;
 }
 
+TEST(keys, plain_keys_are_those_of_plain_clients)
+{
+    auto const keys = keys_of("order {7}", key_preset::plain);
+    EXPECT_EQ(keys.lock, "lock:order {7}");
+    EXPECT_EQ(keys.state, "fence:order {7}");
+    EXPECT_EQ(keys.wake, "wake:order {7}");
+}
+
 } // namespace
 } // namespace fencelock::detail

@@ -21,9 +21,9 @@ class core;
 }
 
 struct client_options {
-    /// Where Redis cannot be reached, take leases from PostgreSQL until it can. Tokens go on
-    /// growing both ways; while only some clients have lost Redis, two may hold a lease, and the
-    /// fence decides.
+    /// Where Redis cannot be reached, and its keys are not plain ones, take leases from PostgreSQL
+    /// until it can. Tokens go on growing both ways; while only some clients have lost Redis, two
+    /// may hold a lease, and the fence decides.
     bool fall_back = true;
 
     /// The longest that one attempt, renewal or release waits for answers.
@@ -71,6 +71,11 @@ class FENCELOCK_EXPORT client {
     /// extension fencelock. Connects when first used, always with client_encoding UTF8; the
     /// connections also serve lock::transaction(). Throws invalid_argument.
     client(redis_locks& redis, std::string const& conninfo, client_options const& options = {});
+
+    /// Plain keys without a database: no token is checked, and what needs a database (confirm,
+    /// lock::confirm(), lock::transaction() without a connection) throws configuration_error.
+    /// Throws invalid_argument for tagged keys, whose tokens come from a database.
+    explicit client(redis_locks& redis, client_options const& options = {});
 
     /// Leases in PostgreSQL alone.
     explicit client(std::string const& conninfo, client_options const& options = {});
