@@ -78,10 +78,13 @@ class acquisition {
     std::shared_ptr<detail::lease> attempt()
     {
         auto const end = std::max(wait_end_, steady::now() + core_->options.attempt_timeout);
-        for (;;) {
+        for (bool again = false;; again = true) {
             auto lease = ask_issuers();
             if (!lease || !options_.confirm || confirmed(*lease, end))
                 return lease;
+            if (again) // one refusal teaches what to be above; more have another cause
+                detail::pause_until(std::min(end, steady::now() + detail::retry_pause()),
+                                    options_.stop);
         }
     }
 
@@ -217,9 +220,7 @@ client::~client()
 
 std::optional<lock> client::try_acquire(std::string const& resource, acquire_options const& options)
 {
-    if (!core_->belongs_to_this_process())
-        throw invalid_argument{"this client is the parent's: a forked child has to make its own",
-                               resource};
+    require_own_process(resource);
     detail::check_resource(resource);
     detail::check_ttl(options.ttl, resource);
     detail::check_wait(options.wait, resource);
@@ -240,6 +241,52 @@ lock client::acquire(std::string const& resource, acquire_options const& options
     throw lock_timeout{"the lock of \"" + resource + "\" is held by others (waited for " +
                            std::to_string(options.wait.count()) + " ms)",
                        resource};
+}
+
+bool client::renew(held_lease const& lease, std::chrono::milliseconds ttl)
+{
+    detail::check_lease(lease);
+    detail::check_ttl(ttl, lease.resource);
+    return any_issuer([&](issuer& one, detail::steady::time_point deadline) {
+        return one.renew(lease, ttl, deadline).has_value();
+    });
+}
+
+bool client::release(held_lease const& lease)
+{
+    detail::check_lease(lease);
+    return any_issuer([&](issuer& one, detail::steady::time_point deadline) {
+        return one.release(lease, deadline);
+    });
+}
+
+// Any of them may have granted the lease. That one does not know it says nothing while another
+// cannot be asked.
+template <typename Ask>
+bool client::any_issuer(Ask ask)
+{
+    require_own_process({});
+    std::exception_ptr trouble;
+    for (auto const& one : core_->issuers) {
+        try {
+            if (ask(*one, detail::steady::now() + core_->options.attempt_timeout))
+                return true;
+        } catch (issuer_unavailable const&) {
+            trouble = std::current_exception();
+        } catch (outcome_unknown const&) {
+            trouble = std::current_exception();
+        }
+    }
+    if (trouble)
+        std::rethrow_exception(trouble);
+    return false;
+}
+
+void client::require_own_process(std::string const& resource) const
+{
+    if (!core_->belongs_to_this_process())
+        throw invalid_argument{"this client is the parent's: a forked child has to make its own",
+                               resource};
 }
 
 } // namespace fencelock

@@ -89,6 +89,16 @@ release_outcome lease::release() noexcept
     }
 }
 
+held_lease lease::detach()
+{
+    require_held();
+    std::lock_guard const guard{mutex_};
+    if (state_ != state::held)
+        throw loss();
+    state_ = state::ended;
+    return id_;
+}
+
 void lease::confirm(steady::time_point deadline)
 {
     require_held();

@@ -39,6 +39,9 @@ class lease {
 
     bool renew();
     release_outcome release() noexcept;
+
+    /// Ends the handle, not the lease. Throws lock_lost where that is over.
+    held_lease detach();
     void confirm(steady::time_point deadline);
 
     /// The database refused the token: the lease is lost, and is released. The next acquire of the

@@ -67,6 +67,14 @@ void check_owner(std::string_view owner, std::string_view resource)
     check_text(owner, "the owner", longest_owner, resource);
 }
 
+void check_lease(held_lease const& lease)
+{
+    check_resource(lease.resource);
+    check_owner(lease.owner, lease.resource);
+    if (lease.token < 1)
+        throw invalid_argument{"a fencing token is above 0", lease.resource, lease.token};
+}
+
 void check_ttl(std::chrono::milliseconds ttl, std::string_view resource)
 {
     if (ttl < shortest_ttl || ttl > longest_ttl)

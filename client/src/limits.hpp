@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <fencelock/issuer.hpp>
+
 namespace fencelock::detail {
 
 inline constexpr std::size_t longest_resource = 1024;
@@ -18,6 +20,9 @@ void check_resource(std::string_view resource);
 
 /// 1 to 256 bytes of valid UTF-8 without NUL. Throws invalid_argument.
 void check_owner(std::string_view owner, std::string_view resource);
+
+/// A resource, an owner, and a token above 0. Throws invalid_argument.
+void check_lease(held_lease const& lease);
 
 /// 1 ms to 1 year. Throws invalid_argument.
 void check_ttl(std::chrono::milliseconds ttl, std::string_view resource);

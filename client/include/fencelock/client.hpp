@@ -99,7 +99,19 @@ class FENCELOCK_EXPORT client {
     /// The same, but throws lock_timeout instead of returning nothing.
     lock acquire(std::string const& resource, acquire_options const& options = {});
 
+    /// Extends a lease that is known by its values only, such as one that another process took.
+    /// False where it is over, or never was. Asks each issuer until one knows it. Throws
+    /// invalid_argument, issuer_unavailable, outcome_unknown, configuration_error.
+    bool renew(held_lease const& lease, std::chrono::milliseconds ttl);
+
+    /// Ends such a lease. False where it was over already, or never was. Throws as renew().
+    bool release(held_lease const& lease);
+
   private:
+    template <typename Ask>
+    bool any_issuer(Ask ask);
+    void require_own_process(std::string const& resource) const;
+
     std::shared_ptr<detail::core> core_;
 };
 

@@ -14,6 +14,7 @@
 
 #include <fencelock/errors.hpp>
 #include <fencelock/export.hpp>
+#include <fencelock/issuer.hpp>
 #include <fencelock/stamp.hpp>
 #include <fencelock/transaction.hpp>
 
@@ -73,6 +74,11 @@ class FENCELOCK_EXPORT lock {
     /// Ends the lease. Renewal ends with the beginning of this. Throws nothing; see
     /// release_outcome.
     release_outcome release() noexcept;
+
+    /// Gives the lease away: from here on this handle neither renews nor releases it, and holds
+    /// nothing. Whoever gets the result renews or releases the lease through a client, or leaves
+    /// it to its TTL. Throws lock_lost where it is over.
+    held_lease detach();
 
     /// Presents the token in a transaction of its own, which fences all earlier holders from then
     /// on. Needed before a claim() in a REPEATABLE READ or SERIALIZABLE transaction of the caller's
