@@ -26,7 +26,7 @@ include $(PGXS)
 
 $(OBJS): $(wildcard extension/*.hpp) Makefile
 
-# The client: library, headers, CMake package and pkg-config file.
+# The client: library, headers, CMake package, pkg-config file, and the command line.
 PREFIX ?= /usr/local
 CLIENT_BUILD ?= build/client
 CLIENT_FLAGS ?=

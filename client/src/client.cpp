@@ -21,6 +21,9 @@ namespace {
 using detail::milliseconds;
 using detail::steady;
 
+// What another attempt must be given to be worth it, after tokens were refused twice.
+constexpr milliseconds time_to_confirm{500};
+
 // One acquire of one resource.
 class acquisition {
   public:
@@ -78,13 +81,10 @@ class acquisition {
     std::shared_ptr<detail::lease> attempt()
     {
         auto const end = std::max(wait_end_, steady::now() + core_->options.attempt_timeout);
-        for (bool again = false;; again = true) {
+        for (bool first = true;; first = false) {
             auto lease = ask_issuers();
-            if (!lease || !options_.confirm || confirmed(*lease, end))
+            if (!lease || !options_.confirm || confirmed(*lease, end, first))
                 return lease;
-            if (again) // one refusal teaches what to be above; more have another cause
-                detail::pause_until(std::min(end, steady::now() + detail::retry_pause()),
-                                    options_.stop);
         }
     }
 
@@ -133,17 +133,17 @@ class acquisition {
     }
 
     // False where the token was refused and there is time for another.
-    bool confirmed(detail::lease& lease, steady::time_point end)
+    bool confirmed(detail::lease& lease, steady::time_point end, bool first)
     {
         try {
             lease.confirm(end);
             return true;
         } catch (stale_token const&) {
-            rethrow_after(end);
+            pause_or_rethrow(end, first);
         } catch (token_conflict const&) {
-            rethrow_after(end);
+            pause_or_rethrow(end, first);
         } catch (token_not_issued const&) {
-            rethrow_after(end);
+            pause_or_rethrow(end, first);
         } catch (...) {
             lease.release();
             throw;
@@ -153,10 +153,15 @@ class acquisition {
         return false;
     }
 
-    static void rethrow_after(steady::time_point end)
+    // One refusal teaches what the next token has to be above. More have another cause, which may
+    // not pass in time: then the refusal is what the caller hears, not a timeout.
+    void pause_or_rethrow(steady::time_point end, bool first)
     {
-        if (steady::now() >= end)
+        auto const pause = first ? milliseconds{0} : detail::retry_pause();
+        auto const needed = first ? milliseconds{0} : time_to_confirm;
+        if (steady::now() + pause + needed >= end || options_.stop.stop_requested())
             throw;
+        detail::pause_until(steady::now() + pause, options_.stop);
     }
 
     std::shared_ptr<detail::core> const core_;
