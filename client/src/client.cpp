@@ -1,5 +1,6 @@
 #include <fencelock/client.hpp>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 #include <vector>
@@ -225,12 +226,7 @@ client::~client()
 
 std::optional<lock> client::try_acquire(std::string const& resource, acquire_options const& options)
 {
-    require_own_process(resource);
-    detail::check_resource(resource);
-    detail::check_ttl(options.ttl, resource);
-    detail::check_wait(options.wait, resource);
-    if (!options.owner.empty())
-        detail::check_owner(options.owner, resource);
+    check(resource, options);
     auto lease = acquisition{core_, resource, options}.run();
     if (!lease)
         return std::nullopt;
@@ -246,6 +242,74 @@ lock client::acquire(std::string const& resource, acquire_options const& options
     throw lock_timeout{"the lock of \"" + resource + "\" is held by others (waited for " +
                            std::to_string(options.wait.count()) + " ms)",
                        resource};
+}
+
+std::optional<lock_set> client::try_acquire(std::vector<std::string> resources,
+                                            acquire_options const& options)
+try {
+    return acquire_all(std::move(resources), options);
+} catch (lock_timeout const&) {
+    return std::nullopt;
+}
+
+std::optional<lock_set> client::try_acquire(std::initializer_list<std::string_view> resources,
+                                            acquire_options const& options)
+{
+    return try_acquire(std::vector<std::string>{resources.begin(), resources.end()}, options);
+}
+
+lock_set client::acquire(std::vector<std::string> resources, acquire_options const& options)
+{
+    return acquire_all(std::move(resources), options);
+}
+
+lock_set client::acquire(std::initializer_list<std::string_view> resources,
+                         acquire_options const& options)
+{
+    return acquire_all({resources.begin(), resources.end()}, options);
+}
+
+lock_set client::acquire_all(std::vector<std::string> resources, acquire_options const& options)
+{
+    if (resources.empty())
+        throw invalid_argument{"no resource to lock"};
+    for (auto const& resource : resources)
+        check(resource, options);
+    std::sort(resources.begin(), resources.end());
+    resources.erase(std::unique(resources.begin(), resources.end()), resources.end());
+
+    auto const wait_end = detail::steady::now() + options.wait;
+    auto one_by_one = options;
+    one_by_one.on_lost = nullptr; // the caller holds nothing yet
+    std::stop_source lost;
+    auto const on_lost = [lost, tell = options.on_lost](lock_lost const& e) mutable {
+        lost.request_stop();
+        if (tell)
+            tell(e);
+    };
+    std::vector<lock> taken;
+    for (auto const& resource : resources) {
+        one_by_one.wait = detail::until(wait_end);
+        taken.push_back(acquire(resource, one_by_one));
+    }
+    lock_set all{std::move(taken), std::move(lost)};
+    // One that ran out while others were waited for is gone: then it is none.
+    for (auto& one : all.locks())
+        if (!one.lease().hand_over(on_lost))
+            throw lock_timeout{"the lock of \"" + one.resource() +
+                                   "\" ran out while others were waited for",
+                               one.resource(), one.token()};
+    return all;
+}
+
+void client::check(std::string const& resource, acquire_options const& options) const
+{
+    require_own_process(resource);
+    detail::check_resource(resource);
+    detail::check_ttl(options.ttl, resource);
+    detail::check_wait(options.wait, resource);
+    if (!options.owner.empty())
+        detail::check_owner(options.owner, resource);
 }
 
 bool client::renew(held_lease const& lease, std::chrono::milliseconds ttl)

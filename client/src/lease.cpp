@@ -131,19 +131,23 @@ try {
 } catch (...) { // the TTL ends it
 }
 
-void lease::rethrow_refusal(std::exception const& e, bool statement_of_caller)
+void lease::rethrow_refusal(std::exception const& e)
 {
     auto what = refusal_of(e);
     if (!what)
         return;
-    if (!statement_of_caller)
-        what->resource = id_.resource;
-    // A guard may hide the resource from this role: then the token tells whose lease it was.
-    bool const is_mine =
-        what->token == id_.token && (what->resource.empty() || what->resource == id_.resource);
-    if (is_mine && what->ends_lease())
-        refused(what->mark);
+    what->resource = id_.resource;
+    note_refusal(*what);
     throw_refusal(*what);
+}
+
+// A guard may hide the resource from this role: then the token tells whose lease it was.
+void lease::note_refusal(refusal const& what) noexcept
+{
+    bool const is_mine =
+        what.token == id_.token && (what.resource.empty() || what.resource == id_.resource);
+    if (is_mine && what.ends_lease())
+        refused(what.mark);
 }
 
 next_visit lease::first_visit() const

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <sstream>
 #include <thread>
 
@@ -235,6 +236,34 @@ TEST_F(cli, show_lists_what_is_held_in_either)
     EXPECT_NE(shown.out.find(resource + "\n  redis     held by"), std::string::npos) << shown.out;
     EXPECT_NE(shown.out.find(leased + "\n  redis     not held"), std::string::npos) << shown.out;
     EXPECT_NE(shown.out.find("leased to me with token"), std::string::npos) << shown.out;
+}
+
+// What bash offers for the last word of a line.
+std::string completions(std::string const& line)
+{
+    test_support::temporary_directory directory{"fencelock-complete"};
+    auto const output = directory.path() / "out";
+    test_support::child_process bash{
+        {.argv = {"/bin/bash", "-c",
+                  "source \"$1\"; COMP_WORDS=($2); [[ $2 != *' ' ]] || COMP_WORDS+=(''); "
+                  "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _fencelock; echo \"${COMPREPLY[*]}\"",
+                  "bash", COMPLETION_FILE, line},
+         .output = output}};
+    EXPECT_EQ(bash.wait(test_support::generous_limit), 0);
+    std::ifstream file{output};
+    std::string words;
+    std::getline(file, words);
+    return words;
+}
+
+TEST_F(cli, bash_completes_commands_options_and_presets)
+{
+    EXPECT_EQ(completions("fencelock r"), "run renew release");
+    EXPECT_EQ(completions("fencelock --db x a"), "acquire");
+    EXPECT_EQ(completions("fencelock release --to"), "--token");
+    EXPECT_EQ(completions("fencelock acquire --to"), "");
+    EXPECT_EQ(completions("fencelock --keys "), "tagged plain");
+    EXPECT_EQ(completions("fencelock run -r "), "");
 }
 
 } // namespace

@@ -4,14 +4,18 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <fencelock/export.hpp>
 #include <fencelock/issuer.hpp>
 #include <fencelock/lock.hpp>
+#include <fencelock/lock_set.hpp>
 #include <fencelock/redis_locks.hpp>
 
 namespace fencelock {
@@ -99,6 +103,21 @@ class FENCELOCK_EXPORT client {
     /// The same, but throws lock_timeout instead of returning nothing.
     lock acquire(std::string const& resource, acquire_options const& options = {});
 
+    /// Locks all of the resources, or none: one after the other in the order of their names, so
+    /// that two who want the same ones never wait for each other, within one wait. Equal names
+    /// count once. What was taken first is renewed while the rest is waited for (with
+    /// options.renew), and released where it is waited for in vain. Throws as for one resource, and
+    /// invalid_argument for none at all; options.on_lost is called for each that is lost.
+    std::optional<lock_set> try_acquire(std::vector<std::string> resources,
+                                        acquire_options const& options = {});
+    std::optional<lock_set> try_acquire(std::initializer_list<std::string_view> resources,
+                                        acquire_options const& options = {});
+
+    /// The same, but throws lock_timeout, which names the resource that was held by others.
+    lock_set acquire(std::vector<std::string> resources, acquire_options const& options = {});
+    lock_set acquire(std::initializer_list<std::string_view> resources,
+                     acquire_options const& options = {});
+
     /// Extends a lease that is known by its values only, such as one that another process took.
     /// False where it is over, or never was. Asks each issuer until one knows it. Throws
     /// invalid_argument, issuer_unavailable, outcome_unknown, configuration_error.
@@ -108,6 +127,8 @@ class FENCELOCK_EXPORT client {
     bool release(held_lease const& lease);
 
   private:
+    lock_set acquire_all(std::vector<std::string> resources, acquire_options const& options);
+    void check(std::string const& resource, acquire_options const& options) const;
     template <typename Ask>
     bool any_issuer(Ask ask);
     void require_own_process(std::string const& resource) const;

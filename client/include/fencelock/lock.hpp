@@ -107,7 +107,7 @@ class FENCELOCK_EXPORT lock {
     std::invoke_result_t<Work, pqxx::work&> transaction(Work&& work,
                                                         transaction_options const& options = {})
     {
-        detail::fenced_transaction tx{*this, options};
+        detail::fenced_transaction tx{{this, 1}, options};
         return tx.run(std::forward<Work>(work));
     }
 
@@ -117,7 +117,7 @@ class FENCELOCK_EXPORT lock {
     std::invoke_result_t<Work, pqxx::work&> transaction(pqxx::connection& connection, Work&& work,
                                                         transaction_options const& options = {})
     {
-        detail::fenced_transaction tx{*this, connection, options};
+        detail::fenced_transaction tx{{this, 1}, connection, options};
         return tx.run(std::forward<Work>(work));
     }
 
