@@ -72,6 +72,8 @@ class acquisition {
                                 options_.stop);
             return;
         }
+        if (!std::exchange(waited_, true))
+            ++core_->observer->waits;
         if (!waiter_ || waits_for_ != refused_by_) {
             waiter_ = refused_by_->new_waiter(resource_);
             waits_for_ = refused_by_;
@@ -96,7 +98,10 @@ class acquisition {
         std::string troubles;
         for (auto const& issuer : core_->issuers) {
             try {
-                return ask(issuer);
+                auto lease = ask(issuer);
+                if (lease && !troubles.empty())
+                    fell_back(*lease, troubles);
+                return lease;
             } catch (issuer_unavailable const& e) {
                 if (&issuer == &core_->issuers.back() && troubles.empty())
                     throw;
@@ -110,12 +115,22 @@ class acquisition {
         throw issuer_unavailable{troubles, resource_};
     }
 
+    void fell_back(detail::lease const& lease, std::string const& why)
+    {
+        ++core_->observer->fallbacks;
+        core_->observer->tell(log_level::warning,
+                              "the lock of \"" + resource_ +
+                                  "\" is a lease in PostgreSQL, because " + why,
+                              resource_, lease.id().token);
+    }
+
     std::shared_ptr<detail::lease> ask(std::shared_ptr<issuer> const& issuer)
     {
         auto const granted =
             issuer->try_acquire({resource_, owner_, options_.ttl, core_->refusals.above(resource_),
                                  steady::now() + core_->options.attempt_timeout});
         if (!granted) {
+            ++core_->observer->contended;
             refused_by_ = issuer;
             return nullptr;
         }
@@ -171,6 +186,7 @@ class acquisition {
     std::string owner_;
     steady::time_point wait_end_;
     std::exception_ptr trouble_;
+    bool waited_ = false;
     std::shared_ptr<issuer> refused_by_; // said that others hold the lock
     std::shared_ptr<issuer> waits_for_;
     std::unique_ptr<waiter> waiter_; // of waits_for_
@@ -178,10 +194,17 @@ class acquisition {
 
 std::shared_ptr<detail::core> make_core(std::vector<std::shared_ptr<issuer>> issuers,
                                         std::shared_ptr<detail::database> db,
-                                        client_options const& options)
+                                        client_options const& options,
+                                        std::shared_ptr<detail::observer> watch)
 {
     detail::check_timeout(options.attempt_timeout, "attempt_timeout");
-    return std::make_shared<detail::core>(std::move(issuers), std::move(db), options);
+    return std::make_shared<detail::core>(std::move(issuers), std::move(db), options,
+                                          std::move(watch));
+}
+
+std::shared_ptr<detail::observer> make_observer(client_options const& options)
+{
+    return std::make_shared<detail::observer>(options.log);
 }
 
 } // namespace
@@ -189,11 +212,12 @@ std::shared_ptr<detail::core> make_core(std::vector<std::shared_ptr<issuer>> iss
 client::client(redis_locks& redis, std::string const& conninfo, client_options const& options)
 {
     auto const db = std::make_shared<detail::database>(conninfo);
+    auto const watch = make_observer(options);
     std::vector<std::shared_ptr<issuer>> issuers{
-        std::make_shared<detail::redis_issuer>(redis.pool_, db)};
+        std::make_shared<detail::redis_issuer>(redis.pool_, db, watch)};
     if (options.fall_back && redis.pool_->options().keys != key_preset::plain)
         issuers.push_back(std::make_shared<detail::database_issuer>(db));
-    core_ = make_core(std::move(issuers), db, options);
+    core_ = make_core(std::move(issuers), db, options, watch);
 }
 
 client::client(redis_locks& redis, client_options const& options)
@@ -201,13 +225,16 @@ client::client(redis_locks& redis, client_options const& options)
     if (redis.pool_->options().keys != key_preset::plain)
         throw invalid_argument{"tagged keys need a database that reserves their tokens"};
     auto const none = std::make_shared<detail::database>(std::nullopt);
-    core_ = make_core({std::make_shared<detail::redis_issuer>(redis.pool_, none)}, none, options);
+    auto const watch = make_observer(options);
+    core_ = make_core({std::make_shared<detail::redis_issuer>(redis.pool_, none, watch)}, none,
+                      options, watch);
 }
 
 client::client(std::string const& conninfo, client_options const& options)
 {
     auto const db = std::make_shared<detail::database>(conninfo);
-    core_ = make_core({std::make_shared<detail::database_issuer>(db)}, db, options);
+    core_ = make_core({std::make_shared<detail::database_issuer>(db)}, db, options,
+                      make_observer(options));
 }
 
 client::client(std::shared_ptr<issuer> issuer, std::string const& conninfo,
@@ -215,7 +242,8 @@ client::client(std::shared_ptr<issuer> issuer, std::string const& conninfo,
 {
     if (!issuer)
         throw invalid_argument{"the issuer is null"};
-    core_ = make_core({std::move(issuer)}, std::make_shared<detail::database>(conninfo), options);
+    core_ = make_core({std::move(issuer)}, std::make_shared<detail::database>(conninfo), options,
+                      make_observer(options));
 }
 
 client::~client()
@@ -230,6 +258,7 @@ std::optional<lock> client::try_acquire(std::string const& resource, acquire_opt
     auto lease = acquisition{core_, resource, options}.run();
     if (!lease)
         return std::nullopt;
+    ++core_->observer->acquired;
     return lock{std::move(lease)};
 }
 
@@ -242,6 +271,11 @@ lock client::acquire(std::string const& resource, acquire_options const& options
     throw lock_timeout{"the lock of \"" + resource + "\" is held by others (waited for " +
                            std::to_string(options.wait.count()) + " ms)",
                        resource};
+}
+
+client_counters client::counters() const noexcept
+{
+    return core_->observer->counters();
 }
 
 std::optional<lock_set> client::try_acquire(std::vector<std::string> resources,

@@ -55,8 +55,9 @@ std::string milliseconds_text(milliseconds t)
 
 } // namespace
 
-redis_issuer::redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db)
-    : pool_{std::move(pool)}, database_{std::move(db)}
+redis_issuer::redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db,
+                           std::shared_ptr<observer> watch)
+    : pool_{std::move(pool)}, database_{std::move(db)}, observer_{std::move(watch)}
 {
 }
 
@@ -211,6 +212,12 @@ try {
         request.resource, request.deadline);
     database_->note_history(row.at(1));
     auto const first = to_token(row.at(0));
+    ++observer_->seeds;
+    observer_->tell(log_level::info,
+                    "reserved the tokens " + std::to_string(first) + " to " +
+                        std::to_string(first + size - 1) + " of \"" + request.resource + "\" for " +
+                        pool_->place(),
+                    request.resource, first);
     return {ticket, std::to_string(first - 1), std::to_string(first + size - 1), row[1]};
 } catch (outcome_unknown const& e) {
     // A reservation that nobody uses hurts nobody, and the ticket brings the same one again.

@@ -16,6 +16,7 @@
 #include <fencelock/issuer.hpp>
 #include <fencelock/lock.hpp>
 #include <fencelock/lock_set.hpp>
+#include <fencelock/observation.hpp>
 #include <fencelock/redis_locks.hpp>
 
 namespace fencelock {
@@ -36,6 +37,11 @@ struct client_options {
     /// For how many resources it is remembered that a token was refused. Forgetting one costs
     /// another refusal, no more.
     std::size_t remembered_refusals = 10'000;
+
+    /// Told what happens beside what callers hear by themselves: blocks reserved, fallbacks, failed
+    /// renewals, losses, refusals. Called by whatever thread finds out, several at once too: it
+    /// should be short, must not use the client, and its exceptions are dropped.
+    std::function<void(log_entry const&)> log{};
 };
 
 struct acquire_options {
@@ -125,6 +131,9 @@ class FENCELOCK_EXPORT client {
 
     /// Ends such a lease. False where it was over already, or never was. Throws as renew().
     bool release(held_lease const& lease);
+
+    /// For metrics.
+    client_counters counters() const noexcept;
 
   private:
     lock_set acquire_all(std::vector<std::string> resources, acquire_options const& options);

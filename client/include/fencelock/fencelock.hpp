@@ -6,6 +6,7 @@
 #include <fencelock/issuer.hpp>
 #include <fencelock/lock.hpp>
 #include <fencelock/lock_set.hpp>
+#include <fencelock/observation.hpp>
 #include <fencelock/redis_locks.hpp>
 #include <fencelock/stamp.hpp>
 #include <fencelock/transaction.hpp>
