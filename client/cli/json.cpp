@@ -3,10 +3,13 @@
 #include <array>
 #include <cstdio>
 
+#include "limits.hpp"
+
 namespace fencelock::cli {
 
 std::string json_string(std::string_view text)
 {
+    bool const valid = detail::is_utf8(text);
     std::string quoted{'"'};
     for (char const c : text) {
         if (c == '"' || c == '\\') {
@@ -16,6 +19,8 @@ std::string json_string(std::string_view text)
             std::array<char, 8> escape;
             std::snprintf(escape.data(), escape.size(), "\\u%04x", c);
             quoted += escape.data();
+        } else if (!valid && static_cast<unsigned char>(c) >= 0x80) {
+            quoted += "\\ufffd";
         } else {
             quoted += c;
         }

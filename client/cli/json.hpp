@@ -7,7 +7,8 @@
 
 namespace fencelock::cli {
 
-/// `text`, which is UTF-8, as a JSON string with its quotes.
+/// `text` as a JSON string with its quotes. In what is not UTF-8, as the id of a plain client may
+/// be, U+FFFD stands for each byte outside ASCII.
 std::string json_string(std::string_view text);
 
 /// An object, member after member.

@@ -83,6 +83,7 @@ TEST(cli_arguments, durations_have_units)
 TEST(cli_json, texts_are_escaped)
 {
     EXPECT_EQ(json_string("a\"\\\n\x01\xC3\xA4"), "\"a\\\"\\\\\\u000a\\u0001\xC3\xA4\"");
+    EXPECT_EQ(json_string("a\xFFz"), "\"a\\ufffdz\"");
     EXPECT_EQ(json_object{}.add("a", "x").add("b", 2).add("c", true).add_null("d").text(),
               R"({"a": "x", "b": 2, "c": true, "d": null})");
 }
