@@ -145,7 +145,7 @@ TEST_F(cli_run, signals_are_passed_on)
 
 TEST_F(cli_run, the_lock_is_renewed_while_the_program_runs)
 {
-    cli_program program{under({"sh", "-c", obedient}, "2s"), environment};
+    cli_program program{under({"sh", "-c", obedient}, "6s"), environment};
     ASSERT_TRUE(program.says("ready"));
     auto const renewals = [] {
         auto const stats = shared_redis().command({"INFO", "commandstats"}).value();
@@ -153,7 +153,7 @@ TEST_F(cli_run, the_lock_is_renewed_while_the_program_runs)
         return at == std::string::npos ? 0 : std::stoll(stats.substr(at + 22));
     };
     auto const before = renewals();
-    EXPECT_TRUE(wait_until([&] { return renewals() >= before + 5; }));
+    EXPECT_TRUE(wait_until([&] { return renewals() >= before + 2; }));
     EXPECT_FALSE(is_free());
     program.send(SIGTERM);
     EXPECT_EQ(program.wait().code, 3);
@@ -161,7 +161,7 @@ TEST_F(cli_run, the_lock_is_renewed_while_the_program_runs)
 
 TEST_F(cli_run, where_the_lock_is_lost_the_program_is_asked_to_end)
 {
-    cli_program program{under({"sh", "-c", obedient}, "1s"), environment};
+    cli_program program{under({"sh", "-c", obedient}, "6s"), environment};
     ASSERT_TRUE(program.says("ready"));
     shared_redis().command({"DEL", lock_key(resource)});
     auto const outcome = program.wait();
@@ -175,7 +175,7 @@ TEST_F(cli_run, who_does_not_end_when_the_lock_is_lost_is_killed_with_its_childr
     cli_program program{under({"sh", "-c",
                                "trap '' TERM; sleep 1000 & echo \"child=$!.\"; echo ready; "
                                "while :; do sleep 0.05; done"},
-                              "1s"),
+                              "6s"),
                         environment};
     ASSERT_TRUE(program.says("ready"));
     shared_redis().command({"DEL", lock_key(resource)});

@@ -144,7 +144,7 @@ TEST_F(lock_sets, a_refusal_of_one_token_writes_nothing_and_ends_that_handle_alo
 TEST_F(lock_sets, the_loss_of_one_is_told_once)
 {
     std::atomic<int> told{0};
-    auto both = locks.acquire({a, b}, {.ttl = 1s, .on_lost = [&](lock_lost const& e) {
+    auto both = locks.acquire({a, b}, {.ttl = 6s, .on_lost = [&](lock_lost const& e) {
                                            EXPECT_EQ(e.resource(), b);
                                            ++told;
                                        }});

@@ -61,7 +61,7 @@ TEST_F(observation, acquires_waits_and_releases_are_counted)
     EXPECT_GE(counted.contended, 2u);
     EXPECT_EQ(counted.waits, 1u);
     EXPECT_EQ(counted.released, 2u);
-    EXPECT_EQ(counted.renewals, 1u);
+    EXPECT_GE(counted.renewals, 1u); // those in the background besides
     EXPECT_EQ(counted.seeds, 1u);
     EXPECT_EQ(counted.lost + counted.refused + counted.failed_renewals + counted.fallbacks, 0u);
     EXPECT_TRUE(was_told(log_level::info, "reserved the tokens"));
