@@ -33,7 +33,7 @@ $(OBJS): $(wildcard extension/*.hpp) Makefile
 prove_installcheck:
 	$(prove_installcheck)
 
-# The client: library, headers, CMake package and pkg-config file.
+# The client: library, headers, CMake package, pkg-config file, and the command line.
 PREFIX ?= /usr/local
 CLIENT_BUILD ?= build/client
 CLIENT_FLAGS ?=

@@ -9,6 +9,7 @@
 #include "keys.hpp"
 #include "numbers.hpp"
 #include "redis_fault.hpp"
+#include "redis_waiter.hpp"
 
 namespace fencelock::detail {
 
@@ -54,8 +55,9 @@ std::string milliseconds_text(milliseconds t)
 
 } // namespace
 
-redis_issuer::redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db)
-    : pool_{std::move(pool)}, database_{std::move(db)}
+redis_issuer::redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db,
+                           std::shared_ptr<observer> watch)
+    : pool_{std::move(pool)}, database_{std::move(db)}, observer_{std::move(watch)}
 {
 }
 
@@ -90,10 +92,15 @@ std::optional<grant> redis_issuer::try_acquire(lease_request const& request)
                              request.resource};
 }
 
+std::unique_ptr<waiter> redis_issuer::new_waiter(std::string const& resource)
+{
+    return std::make_unique<redis_waiter>(pool_, resource);
+}
+
 std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, milliseconds ttl,
                                                       steady::time_point deadline)
 {
-    auto const keys = keys_of(lease.resource);
+    auto const keys = keys_of(lease.resource, pool_->options().keys);
     for (;;) {
         bool unresolved = false;
         auto const [words, sent_at] = ask(
@@ -117,9 +124,10 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
 
 bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 {
-    auto const keys = keys_of(lease.resource);
-    auto const refused =
-        lease.refused_up_to != 0 ? std::to_string(lease.refused_up_to) : std::string{};
+    auto const keys = keys_of(lease.resource, pool_->options().keys);
+    // A plain counter is lifted by the next acquire: it is no hash, and not this client's alone.
+    bool const passes_by = lease.refused_up_to != 0 && pool_->options().keys == key_preset::tagged;
+    auto const refused = passes_by ? std::to_string(lease.refused_up_to) : std::string{};
     bool unresolved = false;
     auto const [words, sent_at] = ask(
         [&](attempt const& now) {
@@ -134,7 +142,16 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, block const& offered,
                                                bool& unresolved)
 {
-    auto const keys = keys_of(request.resource);
+    auto const keys = keys_of(request.resource, pool_->options().keys);
+    if (pool_->options().keys == key_preset::plain)
+        return ask(
+            [&](attempt const& now) {
+                return run_script(now.link, acquire_plain_script, std::array{keys.lock, keys.state},
+                                  std::array{request.owner, milliseconds_text(request.ttl),
+                                             not_after(now), std::to_string(request.above)},
+                                  now.deadline);
+            },
+            request.resource, request.deadline, unresolved);
     auto const history = offered.ticket.empty() ? database_->history() : offered.history;
     return ask(
         [&](attempt const& now) {
@@ -199,6 +216,12 @@ try {
         request.resource, request.deadline);
     database_->note_history(row.at(1));
     auto const first = to_token(row.at(0));
+    ++observer_->seeds;
+    observer_->tell(log_level::info,
+                    "reserved the tokens " + std::to_string(first) + " to " +
+                        std::to_string(first + size - 1) + " of \"" + request.resource + "\" for " +
+                        pool_->place(),
+                    request.resource, first);
     return {ticket, std::to_string(first - 1), std::to_string(first + size - 1), row[1]};
 } catch (outcome_unknown const& e) {
     // A reservation that nobody uses hurts nobody, and the ticket brings the same one again.
@@ -210,7 +233,7 @@ try {
 void redis_issuer::abandon(lease_request const& request) noexcept
 try {
     auto const deadline = steady::now() + abandon_limit;
-    auto const keys = keys_of(request.resource);
+    auto const keys = keys_of(request.resource, pool_->options().keys);
     auto link = pool_->take(deadline);
     run_script(*link, release_script, std::array{keys.lock, keys.wake},
                std::array{request.owner, std::string{}}, deadline);

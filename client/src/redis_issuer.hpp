@@ -8,16 +8,19 @@
 #include <fencelock/issuer.hpp>
 
 #include "database.hpp"
+#include "observer.hpp"
 #include "redis_pool.hpp"
 
 namespace fencelock::detail {
 
 class redis_issuer final : public issuer {
   public:
-    redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db);
+    redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db,
+                 std::shared_ptr<observer> watch);
 
     std::string_view name() const noexcept override { return "redis"; }
     std::optional<grant> try_acquire(lease_request const& request) override;
+    std::unique_ptr<waiter> new_waiter(std::string const& resource) override;
     std::optional<steady::time_point> renew(held_lease const& lease, milliseconds ttl,
                                             steady::time_point deadline) override;
     bool release(held_lease const& lease, steady::time_point deadline) override;
@@ -52,6 +55,7 @@ class redis_issuer final : public issuer {
 
     std::shared_ptr<redis_pool> const pool_;
     std::shared_ptr<database> const database_;
+    std::shared_ptr<observer> const observer_;
 };
 
 } // namespace fencelock::detail

@@ -114,6 +114,11 @@ redis_reply redis_link::command(std::span<std::string const> arguments, steady::
     return receive(deadline);
 }
 
+void redis_link::interrupt() noexcept
+{
+    ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
 bool redis_link::fresh() const noexcept
 {
     pollfd watched{socket_.get(), POLLIN, 0};

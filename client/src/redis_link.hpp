@@ -57,6 +57,10 @@ class redis_link {
     /// One command and its reply. Error replies are returned. Throws link_failure.
     redis_reply command(std::span<std::string const> arguments, steady::time_point deadline);
 
+    /// Ends a command() that another thread waits for: it throws link_failure, and the connection
+    /// is of no more use.
+    void interrupt() noexcept;
+
     /// False where the server has closed the connection, or sent what nobody asked for.
     bool fresh() const noexcept;
 

@@ -20,6 +20,7 @@ test_requirements=(
     'have_module gtest|libgtest-dev'
     'have objdump|binutils'
     'have_perl_module IPC::Run|libipc-run-perl'
+    'have_python_module redis|python3-redis'
 )
 # Used where the release has them, never a reason to fail.
 optional_requirements=(
@@ -29,6 +30,8 @@ optional_requirements=(
 have() { command -v "$1" >/dev/null 2>&1; }
 have_module() { have pkg-config && pkg-config --exists "$1"; }
 have_perl_module() { have perl && perl -M"$1" -e1 2>/dev/null; }
+# Of the system's own Python: packages do not serve another one.
+have_python_module() { have /usr/bin/python3 && /usr/bin/python3 -c "import $1" 2>/dev/null; }
 have_redis() { have redis-server || have valkey-server; }
 have_postgresql() { find_pg_config >/dev/null; }
 have_postgresql_development() {
