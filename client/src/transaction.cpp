@@ -94,6 +94,8 @@ struct fenced_transaction::state {
                     one->confirm(steady::now() + confirm_limit);
             try {
                 claim();
+                for (auto* one : leases) // the claim may have waited past the lease
+                    one->require_held();
                 return;
             } catch (std::exception const& e) {
                 work.reset();
@@ -188,12 +190,12 @@ void fenced_transaction::commit()
     try {
         state_->work->exec("SELECT 1");
     } catch (pqxx::broken_connection const& e) {
-        auto const& id = state_->mine.id();
+        auto const subject = state_->subject();
         throw issuer_unavailable{
             std::string{"PostgreSQL: the connection ended before the commit, and nothing was "
                         "written: "} +
                 e.what(),
-            id.resource, id.token};
+            subject.resource, subject.token};
     }
     auto const unknown = [this](std::exception const& e) {
         auto const subject = state_->subject();
