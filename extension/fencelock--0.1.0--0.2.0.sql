@@ -20,6 +20,27 @@ COMMENT ON FUNCTION fence_new_generation() IS
 COMMENT ON TABLE fence_resource IS
     'the mark of each resource: the highest fencing token that was accepted; the row without a name is the floor that fence_prune leaves';
 
+-- The tables are written by the module, past triggers, and by nobody else but their owner: not by those whom somebody has
+-- granted all tables of a schema, nor by members of pg_write_all_data.
+CREATE FUNCTION fence_refuse_write() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN
+        RAISE EXCEPTION 'permission denied for table %', TG_TABLE_NAME
+            USING ERRCODE = '42501', HINT = 'Tokens are presented by fence_check, not written here.';
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION fence_refuse_write() IS 'trigger: keeps everybody but the owner from writing a table of fencelock by hand';
+CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_resource
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
+CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_issuer
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
+CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_history_state
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
+CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_issuer_stamp
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
+
 -- Counters.
 
 CREATE FUNCTION fence_stat_counters(
@@ -89,7 +110,7 @@ COMMENT ON VIEW fence_attachment IS 'the guarded tables, partitions included, an
 -- What undermines it.
 
 CREATE FUNCTION fence_audit() RETURNS TABLE (target text, finding text, remedy text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     guard oid := @extschema@.fence_guard_oid();
@@ -128,10 +149,12 @@ BEGIN
     SELECT a.target::text, 'writes without a token are only warned of (unfenced=warn)', 'attach again with unfenced=reject'
     FROM @extschema@.fence_attachment a WHERE a.unfenced = 'warn';
 
-    RETURN QUERY -- arguments that fail at the first firing
-    SELECT a.target::text, 'the guard names a column that is not there: every write fails', 'call fence_attach again'
+    RETURN QUERY -- arguments that fail at the first firing, or that the table does not live up to any more
+    SELECT a.target::text, p.problem, 'call fence_attach again'
     FROM @extschema@.fence_attachment a
-    WHERE a.token IS NOT NULL AND NOT EXISTS (SELECT FROM pg_attribute c WHERE c.attrelid = a.target AND c.attname = a.token AND NOT c.attisdropped);
+    JOIN pg_trigger t ON t.tgrelid = a.target AND t.tgfoid = guard AND t.tgtype & 1 = 1
+    CROSS JOIN LATERAL @extschema@.fence_guard_problem(a.target, @extschema@.fence_guard_arguments(t.tgargs)) p (problem)
+    WHERE p.problem IS NOT NULL;
 
     RETURN QUERY -- who may pass by triggers
     SELECT NULL::text, format('role %I may set session_replication_role, which switches triggers off', r.rolname),
@@ -155,6 +178,22 @@ BEGIN
     WHERE c.relname = 'fence_resource' AND c.relnamespace = (SELECT pronamespace FROM pg_proc WHERE oid = guard)
       AND mxid_age(c.relminmxid) > 100000000;
 
+    RETURN QUERY -- who may relax enforcement
+    SELECT NULL::text, format('role %I may set fencelock.enforce', r.rolname), 'REVOKE SET ON PARAMETER fencelock.enforce'
+    FROM pg_roles r WHERE NOT r.rolsuper
+      AND CASE WHEN current_setting('server_version_num')::int >= 150000
+               THEN @extschema@.fence_may_set(r.oid, 'fencelock.enforce') ELSE false END;
+
+    RETURN QUERY -- where it is relaxed
+    SELECT NULL::text, format('%s is set for %s', c.setting, concat_ws(' in ',
+               CASE WHEN s.setrole <> 0 THEN 'role ' || s.setrole::regrole END,
+               CASE WHEN s.setdatabase <> 0 THEN 'database ' || d.datname END)),
+           'ALTER ROLE or ALTER DATABASE ... RESET fencelock.enforce'
+    FROM pg_db_role_setting s LEFT JOIN pg_database d ON d.oid = s.setdatabase
+    CROSS JOIN LATERAL unnest(s.setconfig) c (setting)
+    WHERE c.setting ILIKE 'fencelock.enforce=%' AND lower(c.setting) <> 'fencelock.enforce=on'
+      AND (s.setdatabase = 0 OR d.datname = current_database());
+
     RETURN QUERY
     SELECT NULL::text, format('fencelock.enforce is %s in this session', current_setting('fencelock.enforce', true)), 'RESET fencelock.enforce'
     WHERE current_setting('fencelock.enforce', true) <> 'on';
@@ -168,6 +207,23 @@ END
 $$;
 COMMENT ON FUNCTION fence_audit() IS 'what undermines the guards, a finding a row, with what to do about it';
 
+-- What fence_attach would say of a guard that stands already, NULL where nothing.
+CREATE FUNCTION fence_guard_problem(target regclass, arguments text[]) RETURNS text LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    template_columns smallint[];
+BEGIN
+    template_columns := @extschema@.fence_validate_guard(target, arguments);
+    IF 'mark=row' = ANY (arguments) THEN
+        PERFORM @extschema@.fence_require_one_row(target, template_columns);
+    END IF;
+    RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLERRM;
+END
+$$;
+COMMENT ON FUNCTION fence_guard_problem(regclass, text[]) IS 'what is wrong with a guard''s arguments by now; NULL: nothing';
+
 -- Apart, so that it is only parsed where has_parameter_privilege exists (15 and newer).
 CREATE FUNCTION fence_may_set(role oid, parameter text) RETURNS boolean LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -178,5 +234,5 @@ $$;
 COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parameter that is for superusers';
 
 REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
-    fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_audit(), fence_may_set(oid, text)
-    FROM PUBLIC;
+    fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
+    fence_audit(), fence_may_set(oid, text), fence_refuse_write() FROM PUBLIC;

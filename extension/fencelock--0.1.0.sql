@@ -201,6 +201,15 @@ BEGIN
             USING ERRCODE = '55000', HINT = 'Attach and detach the guard at the partitioned table.';
     END IF;
 
+    IF token LIKE '%=%' THEN
+        RAISE EXCEPTION '"%" is no name of a token column', token
+            USING ERRCODE = '22023', HINT = 'Options follow the token column, as in fence_attach(''orders'', ''order:{id}'', ''fence_token'', ''mark=row'').';
+    END IF;
+    IF EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock'
+               WHERE d.classid = 'pg_class'::regclass AND d.objid = target AND d.deptype = 'e') THEN
+        RAISE EXCEPTION 'table % is fencelock''s own and cannot be guarded', target USING ERRCODE = '0A000';
+    END IF;
+
     arguments := array['resource=' || resource];
     IF token IS NOT NULL THEN
         arguments := arguments || ('token=' || token);

@@ -46,6 +46,10 @@ void judge(std::exception const& e, std::string const& resource)
     case database_fault::configuration:
         break;
     }
+    if (sqlstate_of(e) == "42501")
+        throw configuration_error{
+            why + " (a superuser lets a role use fencelock by SELECT fence_grant('role'))",
+            resource};
     throw configuration_error{why, resource};
 }
 

@@ -126,10 +126,12 @@ void lease::confirm(steady::time_point deadline)
 
 void lease::refused(std::int64_t mark) noexcept
 try {
-    core_->refusals.refused(id_.resource, mark != 0 ? mark : block_end_);
+    auto ended = id_;
+    ended.refused_up_to = mark != 0 ? mark : block_end_;
+    core_->refusals.refused(id_.resource, ended.refused_up_to);
     ++core_->observer->refused;
     lose("the database refused its token");
-    issuer_->release(id_, steady::now() + core_->options.attempt_timeout);
+    issuer_->release(ended, steady::now() + core_->options.attempt_timeout);
 } catch (...) { // the TTL ends it
 }
 

@@ -125,11 +125,15 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
 bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 {
     auto const keys = keys_of(lease.resource, pool_->options().keys);
+    // A plain counter is passed by with the next acquire.
+    bool const passes_by = lease.refused_up_to != 0 && pool_->options().keys == key_preset::tagged;
+    auto const refused = passes_by ? std::to_string(lease.refused_up_to) : std::string{};
     bool unresolved = false;
     auto const [words, sent_at] = ask(
         [&](attempt const& now) {
-            return run_script(now.link, release_script, std::array{keys.lock, keys.wake},
-                              std::array{lease.owner, std::to_string(lease.token)}, now.deadline);
+            return run_script(
+                now.link, release_script, std::array{keys.lock, keys.wake, keys.state},
+                std::array{lease.owner, std::to_string(lease.token), refused}, now.deadline);
         },
         lease.resource, deadline, unresolved);
     return words[0] == "RELEASED";

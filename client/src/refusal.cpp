@@ -1,5 +1,6 @@
 #include "refusal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -63,16 +64,14 @@ std::string_view before_names(std::string_view message)
 // breaks.
 std::string_view primary_message(std::string_view text, std::string_view resource)
 {
-    for (std::string_view const start : {"fencing token ", "no fencing token "}) {
-        auto const at = text.find(start);
-        if (at == std::string_view::npos)
-            continue;
-        text.remove_prefix(at);
-        // The name contains line breaks of its own only where it is in the text.
-        auto const name_end = resource.empty() ? 0 : text.find(resource) + resource.size();
-        return text.substr(0, text.find('\n', name_end));
-    }
-    return text;
+    // Whichever comes first: names, which may contain anything, come later.
+    auto const at = std::min(text.find("no fencing token "), text.find("fencing token "));
+    if (at == std::string_view::npos)
+        return text;
+    text.remove_prefix(at);
+    // The name contains line breaks of its own only where it is in the text.
+    auto const name_end = resource.empty() ? 0 : text.find(resource) + resource.size();
+    return text.substr(0, text.find('\n', name_end));
 }
 
 } // namespace

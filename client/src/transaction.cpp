@@ -185,7 +185,16 @@ void fenced_transaction::commit()
 {
     // COMMIT of an aborted transaction is a ROLLBACK that libpqxx reports as success, so an error
     // that the caller's function swallowed would pass for a commit. This statement fails then.
-    state_->work->exec("SELECT 1");
+    try {
+        state_->work->exec("SELECT 1");
+    } catch (pqxx::broken_connection const& e) {
+        auto const subject = state_->subject();
+        throw issuer_unavailable{
+            std::string{"PostgreSQL: the connection ended before the commit, and nothing was "
+                        "written: "} +
+                e.what(),
+            subject.resource, subject.token};
+    }
     auto const unknown = [this](std::exception const& e) {
         auto const subject = state_->subject();
         return outcome_unknown{"the commit of a transaction with " + state_->names() +

@@ -48,6 +48,7 @@ TEST(refusal, the_others)
     ASSERT_TRUE(required);
     EXPECT_EQ(required->kind, refusal_kind::required);
     EXPECT_EQ(required->resource, "order:1001");
+    EXPECT_EQ(required->message, "no fencing token presented for resource \"order:1001\"");
     EXPECT_EQ(required->token, 0);
     EXPECT_FALSE(required->ends_lease());
 

@@ -120,11 +120,16 @@ server_version() {
     if pg_config=$(find_pg_config); then
         "$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
     else
-        apt-cache show postgresql | sed -n 's/^Depends:.*postgresql-\([0-9][0-9]*\).*/\1/p' | head -n 1
+        apt-cache show postgresql | awk '
+            /^Depends:/ && !found && match($0, /postgresql-[0-9]+/) {
+                print substr($0, RSTART + 11, RLENGTH - 11)
+                found = 1
+            }'
     fi
 }
 
-package_exists() { apt-cache show "$1" 2>/dev/null | grep -q .; }
+# (No pipe into something that stops reading early: with pipefail the writer's SIGPIPE would count as a no.)
+package_exists() { [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; }
 
 update_package_lists() { apt-get -qq -o DPkg::Lock::Timeout=600 update </dev/null; }
 

@@ -38,6 +38,10 @@ struct held_lease {
     std::string resource;
     std::string owner;
     std::int64_t token = 0;
+
+    /// On release: the database has refused the token, and would refuse all up to this one; 0: it
+    /// has not. An issuer that keeps a counter should pass them by.
+    std::int64_t refused_up_to = 0;
 };
 
 /// Waits on behalf of one acquire while another owner has the lease.
