@@ -46,6 +46,8 @@ client:
 
 install-client: client
 	DESTDIR='$(DESTDIR)' cmake --install $(CLIENT_BUILD)
+	@# What is not staged is for this machine: its loader has to find it.
+	if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/usr/sbin:/sbin" ldconfig; fi
 
 # Needs the extension installed in the PostgreSQL that PG_CONFIG names, and a redis-server.
 check-client:
