@@ -246,6 +246,16 @@ BEGIN
         PERFORM @extschema@.fence_require_one_row(target, template_columns);
     END IF;
 
+    -- A row that is its own mark must be all of its resource, also beside other tables.
+    IF EXISTS (SELECT FROM pg_trigger t
+               WHERE t.tgfoid = guard AND position(convert_to('resource=' || resource, getdatabaseencoding()) || '\x00'::bytea IN t.tgargs) = 1
+                 AND t.tgrelid <> target AND t.tgrelid NOT IN (SELECT relid FROM pg_partition_tree(target))
+                 AND ('mark=row' = ANY (arguments)
+                      OR position('\x006d61726b3d726f7700'::bytea IN t.tgargs) > 0)) THEN -- mark=row between zero bytes
+        RAISE EXCEPTION 'resource template "%" guards another table as well, which mark=row does not allow', resource
+            USING ERRCODE = '22023', HINT = 'Give each table a template of its own, or use mark=resource for all of them.';
+    END IF;
+
     SELECT string_agg(quote_literal(a), ', ' ORDER BY n),
            string_agg(convert_to(a, getdatabaseencoding()) || '\x00'::bytea, ''::bytea ORDER BY n)
         INTO literals, stored

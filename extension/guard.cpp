@@ -21,22 +21,47 @@ struct guarded_row {
     TupleTableSlot* after;  // null for DELETE
 };
 
-// Core tells a constraint's values only to those who may read them; so do we.
-bool may_name_resource(const guarded_row& row)
+// Whose rights decide what an error may say. A foreign key's action runs as the table's owner, but
+// the error goes to whoever caused it.
+Oid reader()
 {
-    Oid table = RelationGetRelid(row.table);
-    if (check_enable_rls(table, InvalidOid, true) == RLS_ENABLED)
+    return InLocalUserIdChange() ? GetOuterUserId() : GetUserId();
+}
+
+// Whether the role may read the template's columns in the table, which may be another one with
+// columns of these names.
+bool may_read_template(const guarded_row& row, Oid table)
+{
+    if (check_enable_rls(table, reader(), true) == RLS_ENABLED)
         return false;
-    if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK)
+    if (pg_class_aclcheck(table, reader(), ACL_SELECT) == ACLCHECK_OK)
         return true;
     const name_template& resource = row.config.resource;
     for (int i = 0; i < resource.part_count; i++) {
         AttrNumber column = resource.parts[i].column;
-        if (column != InvalidAttrNumber &&
-            pg_attribute_aclcheck(table, column, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+        if (column == InvalidAttrNumber)
+            continue;
+        Form_pg_attribute attribute =
+            TupleDescAttr(RelationGetDescr(row.table), AttrNumberGetAttrOffset(column));
+        AttrNumber there = get_attnum(table, NameStr(attribute->attname));
+        if (there == InvalidAttrNumber ||
+            pg_attribute_aclcheck(table, there, reader(), ACL_SELECT) != ACLCHECK_OK)
             return false;
     }
     return true;
+}
+
+// Core tells a constraint's values only to those who may read them; so do we. Who writes through a
+// partitioned table has rights on that one.
+bool may_name_resource(const guarded_row& row)
+{
+    Oid table = RelationGetRelid(row.table);
+    if (may_read_template(row, table))
+        return true;
+    if (!row.table->rd_rel->relispartition)
+        return false;
+    List* ancestors = get_partition_ancestors(table);
+    return may_read_template(row, llast_oid(ancestors));
 }
 
 guarded_place place_of(const guarded_row& row)

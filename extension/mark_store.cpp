@@ -120,7 +120,9 @@ step insert_mark(presentation& p, verdict& outcome)
     outcome = judge_unknown(p);
     if (outcome.why != refusal::none)
         return step::decided;
-    if (is_behind_claim(p, nullptr, false))
+    // A prune that the snapshot does not see may have taken the row of an earlier holder.
+    row_versions floor = find_row(p.table, floor_name);
+    if (is_behind_claim(p, floor.settled.exists() ? &floor.settled : nullptr, false))
         return refuse_behind(p, outcome);
     new_row row = form_row(p.resource, p.presented, p.owner);
     if (!insert_row(p.table, {row.values, row.nulls, resource_columns}))
@@ -152,6 +154,11 @@ step write_mark(presentation& p, const row_versions& row, bool raises, verdict& 
     if (row.pending.exists() || is_held(version, LockTupleNoKeyExclusive))
         return queue_up(p, row, LockTupleNoKeyExclusive, outcome);
 
+    token newer;
+    if (does_newer_wait(p.queue, version, newer)) {
+        outcome = refused(p, refusal::stale, newer);
+        return step::decided;
+    }
     if (is_behind_claim(p, &version, raises))
         return refuse_behind(p, outcome);
     if (!lock_now(p, version, LockTupleNoKeyExclusive))

@@ -60,6 +60,20 @@ LOCKMODE line_mode(LockTupleMode mode)
     return mode == LockTupleShare ? ShareLock : ExclusiveLock;
 }
 
+// Whether others stand in line at the version, if this check does not do so itself.
+bool does_somebody_wait(const row_queue& queue, const row_version& version)
+{
+    // Lockers come and go, and their traces stay in xmax: where there is none, nobody can be
+    // waiting for one.
+    if (!TransactionIdIsValid(HeapTupleHeaderGetRawXmax(version.tuple->t_data)) ||
+        ItemPointerEquals(const_cast<ItemPointer>(&queue.position), version.tid()))
+        return false;
+    if (!compat::conditional_lock_tuple(queue.heap, version.tid(), ShareLock))
+        return true;
+    UnlockTuple(queue.heap, version.tid(), ShareLock);
+    return false;
+}
+
 } // namespace
 
 row_queue begin_queue(Relation heap, std::string_view resource, token presented)
@@ -114,16 +128,17 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
 
 queue_result stand_behind_waiters(row_queue& queue, const row_version& version, token& bound)
 {
-    // Lockers come and go, and their traces stay in xmax: where there is none, nobody can be
-    // waiting for one.
-    if (!TransactionIdIsValid(HeapTupleHeaderGetRawXmax(version.tuple->t_data)) ||
-        ItemPointerEquals(&queue.position, version.tid()))
+    if (!does_somebody_wait(queue, version))
         return queue_result::nobody_waits;
-    if (compat::conditional_lock_tuple(queue.heap, version.tid(), ShareLock)) {
-        UnlockTuple(queue.heap, version.tid(), ShareLock);
-        return queue_result::nobody_waits;
-    }
     return wait_for_row(queue, version, LockTupleShare, queue.presented, bound);
+}
+
+bool does_newer_wait(const row_queue& queue, const row_version& version, token& newer)
+{
+    if (!does_somebody_wait(queue, version))
+        return false;
+    newer = highest_waiting(queue);
+    return newer > queue.presented;
 }
 
 } // namespace fencelock

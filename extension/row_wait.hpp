@@ -44,4 +44,8 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
 // must not overtake.
 queue_result stand_behind_waiters(row_queue& queue, const row_version& version, token& bound);
 
+// For a check that could write the version at once, perhaps because this transaction holds it
+// already: whether a newer token stands in line there, which sets newer.
+bool does_newer_wait(const row_queue& queue, const row_version& version, token& newer);
+
 } // namespace fencelock
