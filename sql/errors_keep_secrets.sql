@@ -98,3 +98,36 @@ SELECT pg_temp.outcome($$UPDATE patients SET fence_token = 3 WHERE id = 1$$);
 DROP TABLE patients;
 DROP OWNED BY regress_fencelock_app;
 DROP ROLE regress_fencelock_app, regress_fencelock_none;
+
+-- A foreign key's action runs as the table's owner; its error tells no more than whoever caused it may read.
+CREATE ROLE regress_fencelock_cascade;
+CREATE TABLE ward (id int PRIMARY KEY);
+CREATE TABLE bed (ward int REFERENCES ward ON DELETE CASCADE, secret text NOT NULL);
+SELECT fence_attach('bed', 'bed:{secret}');
+INSERT INTO ward VALUES (1);
+INSERT INTO bed VALUES (1, 'hidden', 1);
+GRANT SELECT, DELETE ON ward TO regress_fencelock_cascade;
+SET ROLE regress_fencelock_cascade;
+SELECT pg_temp.outcome('DELETE FROM ward');
+RESET ROLE;
+GRANT SELECT (secret) ON bed TO regress_fencelock_cascade;
+SET ROLE regress_fencelock_cascade;
+SELECT pg_temp.outcome('DELETE FROM ward');
+RESET ROLE;
+DROP TABLE bed, ward;
+
+-- Rights on a partitioned table count for its partitions.
+CREATE TABLE visits (id int, fence_token bigint) PARTITION BY LIST (id);
+CREATE TABLE visits_1 PARTITION OF visits FOR VALUES IN (1);
+SELECT fence_attach('visits', 'visit:{id}');
+INSERT INTO visits VALUES (1, 5);
+GRANT SELECT, UPDATE ON visits TO regress_fencelock_cascade;
+SET ROLE regress_fencelock_cascade;
+SELECT pg_temp.outcome('UPDATE visits SET fence_token = 4');
+RESET ROLE;
+REVOKE SELECT ON visits FROM regress_fencelock_cascade;
+SET ROLE regress_fencelock_cascade;
+SELECT pg_temp.outcome('UPDATE visits SET fence_token = 4');
+RESET ROLE;
+DROP TABLE visits;
+DROP ROLE regress_fencelock_cascade;

@@ -143,3 +143,11 @@ SELECT pg_temp.outcome_code($$SELECT fence_attach('twins', '{m}-{n}', 'fence_tok
 SELECT fence_attach('twins', 'twins:{m}:{n}', 'fence_token', 'mark=row');
 SELECT fence_attach('twins', 'twins:{a}/{m}', 'fence_token', 'mark=row');
 DROP TABLE twins;
+-- Nor may another table have the same names.
+CREATE TABLE first_of_two (id int PRIMARY KEY);
+CREATE TABLE second_of_two (id int PRIMARY KEY);
+SELECT fence_attach('first_of_two', 'two:{id}', 'fence_token', 'mark=row');
+SELECT pg_temp.outcome($$SELECT fence_attach('second_of_two', 'two:{id}')$$);
+SELECT fence_attach('first_of_two', 'two:{id}'), fence_attach('second_of_two', 'two:{id}');
+SELECT pg_temp.outcome_code($$SELECT fence_attach('second_of_two', 'two:{id}', 'fence_token', 'mark=row')$$);
+DROP TABLE first_of_two, second_of_two;
