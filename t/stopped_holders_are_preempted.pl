@@ -229,4 +229,48 @@ foreach my $call ("fence_issue('open')", "fence_acquire('open', 'me', '1 hour')"
 	$later->close;
 }
 
+# What was true when the wait began need not be true when the time is over.
+{
+	my $patient = sub { PsqlSession->new($node, settings => { 'fencelock.preempt_after' => '500ms', @_ }) };
+	my $holder = holder_of('raised', 6);
+	my $waiter = $patient->();
+	$waiter->send("SELECT fence_check('raised', 7)");
+	$waiter->wait_until_blocked($node);
+	is($holder->run("SELECT fence_check('raised', 9)"), 't', 'a holder that is the newer one by now: raises its token');
+	$waiter->result;
+	is($waiter->sqlstate, 'LF001', 'a holder that is the newer one by now: the waiter is refused');
+	goes_on($holder, 'a holder that is the newer one by now');
+
+	my $first = value($node, "SELECT fence_issue('outdated', 10)");
+	$holder = holder_of('outdated', $first);
+	$waiter->send("SELECT fence_check('outdated', $first + 1)");
+	$waiter->wait_until_blocked($node);
+	$node->safe_psql('postgres', "SELECT fence_issue('outdated', 10)");
+	$waiter->result;
+	is($waiter->sqlstate, 'LF001', 'a waiter that was retired by now: is refused');
+	goes_on($holder, 'the holder before a waiter that was retired by now');
+	$waiter->close;
+}
+
+# The server's own ways to end a wait come first.
+{
+	my $holder = holder_of('timed', 1);
+	my $waiter = PsqlSession->new($node, settings => { 'fencelock.preempt_after' => '1h', lock_timeout => '1ms' });
+	$waiter->run("SELECT fence_check('timed', 2)");
+	is($waiter->sqlstate, '55P03', 'lock_timeout: ends the wait');
+	goes_on($holder, 'lock_timeout: the holder');
+	$waiter->close;
+
+	my @both = map { PsqlSession->new($node, settings => { 'fencelock.preempt_after' => '1h', deadlock_timeout => '1ms' }) } 1 .. 2;
+	$both[$_]->run("BEGIN; SELECT fence_check('crossed $_', 1)") foreach 0, 1;
+	$both[0]->send("SELECT fence_check('crossed 1', 2)");
+	$both[0]->wait_until_blocked($node);
+	$both[1]->run("SELECT fence_check('crossed 0', 2)");
+	my $second = $both[1]->sqlstate;
+	$both[1]->run('ROLLBACK');
+	$both[0]->result;
+	is(join(' ', sort grep { $_ } $both[0]->sqlstate, $second), '40P01', 'claims in opposite order: one of them is a deadlock');
+	$_->close foreach @both;
+}
+
 done_testing();
