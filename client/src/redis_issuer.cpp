@@ -171,6 +171,8 @@ redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
             if (!unresolved || is_configuration(e.what()))
                 throw_reply(e, pool_->place(), resource);
             why = e.what();
+        } catch (configuration_error const& e) {
+            throw configuration_error{pool_->place() + ": " + e.what(), resource};
         }
         std::this_thread::sleep_for(std::min(pause_before_repeat, until(deadline)));
     }

@@ -7,7 +7,7 @@
 namespace fencelock {
 
 redis_locks::redis_locks(std::string_view url, redis_options const& options)
-    : pool_{std::make_shared<detail::redis_pool>(detail::parse_redis_url(url), options)}
+    : pool_{std::make_shared<detail::redis_pool>(detail::parse_redis_url(url, options), options)}
 {
 }
 
@@ -17,8 +17,10 @@ redis_locks::~redis_locks() = default;
 
 namespace fencelock::detail {
 
-redis_pool::redis_pool(redis_address address, redis_options const& options)
-    : address_{std::move(address)}, options_{options}
+redis_pool::redis_pool(redis_target target, redis_options const& options)
+    : address_{std::move(target.server)},
+      tls_{target.tls ? std::make_shared<tls_context const>(*target.tls) : nullptr}, options_{
+                                                                                         options}
 {
     check_timeout(options.connect_timeout, "connect_timeout");
     check_timeout(options.command_timeout, "command_timeout");
@@ -43,7 +45,7 @@ std::unique_ptr<redis_link> redis_pool::take(steady::time_point deadline)
             return link;
     }
     return std::make_unique<redis_link>(
-        address_, std::min(deadline, steady::now() + options_.connect_timeout));
+        address_, std::min(deadline, steady::now() + options_.connect_timeout), tls_);
 }
 
 void redis_pool::give_back(std::unique_ptr<redis_link> link)

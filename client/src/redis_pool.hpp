@@ -17,7 +17,7 @@ namespace fencelock::detail {
 /// Thread-safe: every request has a connection to itself, so a slow one holds nobody up.
 class redis_pool {
   public:
-    redis_pool(redis_address address, redis_options const& options);
+    redis_pool(redis_target target, redis_options const& options);
     ~redis_pool();
     redis_pool(redis_pool const&) = delete;
     redis_pool& operator=(redis_pool const&) = delete;
@@ -33,6 +33,7 @@ class redis_pool {
 
   private:
     redis_address const address_;
+    std::shared_ptr<tls_context const> const tls_; // none: no TLS
     redis_options const options_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<redis_link>> idle_;

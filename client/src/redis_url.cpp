@@ -14,6 +14,19 @@ namespace {
     throw invalid_argument{"not a usable Redis URL: " + why};
 }
 
+[[noreturn]] void refuse_scheme()
+{
+    refuse("it must start with redis://, rediss://, unix:// or redis+unix://");
+}
+
+// A name out of the URL, where it cannot be a secret that slipped into its place.
+std::string shown(std::string_view name)
+{
+    bool const harmless =
+        name.size() <= 20 && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == name.npos;
+    return harmless ? std::string{name} : "...";
+}
+
 int number(std::string_view text, int low, int high, std::string const& what)
 {
     int value = 0;
@@ -77,16 +90,55 @@ void take_credentials(std::string_view& rest, redis_address& address)
         refuse("a user without a password");
 }
 
-void take_socket(std::string_view rest, redis_address& address)
+// Takes `?name=value&name=value` off the end, and gives each to `use`, which says whether it is
+// one.
+template <typename Use>
+void take_parameters(std::string_view& rest, Use use)
 {
     auto const query = rest.find('?');
-    if (query != std::string_view::npos) {
-        auto option = rest.substr(query + 1);
-        if (!eat(option, "db="))
-            refuse("the only option of a socket is ?db=n");
-        address.database = number(option, 0, 1'000'000, "the database");
+    if (query == std::string_view::npos)
+        return;
+    auto parameters = rest.substr(query + 1);
+    rest = rest.substr(0, query);
+    for (bool more = true; more;) {
+        auto const end = parameters.find('&');
+        auto const parameter = parameters.substr(0, end);
+        auto const equals = parameter.find('=');
+        auto const name = parameter.substr(0, equals);
+        if (equals == std::string_view::npos ||
+            !use(name, percent_decoded(parameter.substr(equals + 1))))
+            refuse("there is no parameter \"" + shown(name) + "\" here");
+        more = end != std::string_view::npos;
+        parameters.remove_prefix(more ? end + 1 : parameters.size());
     }
-    address.socket_path = percent_decoded(rest.substr(0, query));
+}
+
+bool use_for_tls(tls_options& tls, std::string_view name, std::string const& value)
+{
+    if (name == "ca_file")
+        tls.ca_file = value;
+    else if (name == "certificate_file")
+        tls.certificate_file = value;
+    else if (name == "key_file")
+        tls.key_file = value;
+    else if (name == "server_name")
+        tls.server_name = value;
+    else if (name == "verify" && (value == "yes" || value == "no"))
+        tls.verify = value == "yes";
+    else
+        return false;
+    return true;
+}
+
+void take_socket(std::string_view rest, redis_address& address)
+{
+    take_parameters(rest, [&](std::string_view name, std::string const& value) {
+        if (name != "db")
+            return false;
+        address.database = number(value, 0, 1'000'000, "the database");
+        return true;
+    });
+    address.socket_path = percent_decoded(rest);
     if (!address.socket_path.starts_with('/'))
         refuse("the path of a socket must be absolute");
 }
@@ -129,21 +181,30 @@ std::string redis_address::display() const
     return "Redis at " + bracketed + ":" + port;
 }
 
-redis_address parse_redis_url(std::string_view url)
+redis_target parse_redis_url(std::string_view url, redis_options const& options)
 {
-    redis_address address;
+    redis_target target;
     if (url.find('\0') != std::string_view::npos)
         refuse("it contains a NUL byte");
-    if (eat(url, "redis://")) {
-        take_credentials(url, address);
-        take_host(url, address);
-    } else if (eat(url, "unix://") || eat(url, "redis+unix://")) {
-        take_credentials(url, address);
-        take_socket(url, address);
+    if (eat(url, "unix://") || eat(url, "redis+unix://")) {
+        take_credentials(url, target.server);
+        take_socket(url, target.server);
+    } else if (bool const with_tls = eat(url, "rediss"); with_tls || eat(url, "redis")) {
+        if (!eat(url, "://"))
+            refuse_scheme();
+        if (with_tls)
+            target.tls = options.tls;
+        take_credentials(url, target.server);
+        take_parameters(url, [&](std::string_view name, std::string const& value) {
+            return target.tls && use_for_tls(*target.tls, name, value);
+        });
+        take_host(url, target.server);
     } else {
-        refuse("it must start with redis://, unix:// or redis+unix://");
+        refuse_scheme();
     }
-    return address;
+    if (!target.tls && options.tls != tls_options{})
+        refuse("there are options for TLS, but TLS needs rediss://");
+    return target;
 }
 
 } // namespace fencelock::detail

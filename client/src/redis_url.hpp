@@ -1,11 +1,16 @@
-// Where a Redis server is and who we are there, from a URL.
+// Where Redis is and who we are there, from a URL.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <fencelock/redis_locks.hpp>
 
 namespace fencelock::detail {
 
+/// One server.
 struct redis_address {
     std::string host;        ///< name or address; empty for a socket
     std::string port;        ///< decimal
@@ -18,11 +23,15 @@ struct redis_address {
     std::string display() const;
 };
 
-/// `redis://[user[:password]@]host[:port][/db]`, or `unix:` / `redis+unix:` with
-/// `//[user[:password]@]/path[?db=n]`. User and password may be percent-encoded. IPv6 addresses
-/// stand in brackets. Default port 6379, default database 0; a password without a user is
-/// `redis://:password@host`. Throws invalid_argument; its message never repeats the URL, which may
-/// hold a password.
-redis_address parse_redis_url(std::string_view url);
+struct redis_target {
+    redis_address server;
+    std::optional<tls_options> tls; ///< nothing: no TLS
+};
+
+/// See redis_locks for what a URL may be. IPv6 addresses stand in brackets. Default port 6379,
+/// default database 0; a password without a user is `redis://:password@host`. What the URL does not
+/// say about TLS is taken from the options. Throws invalid_argument; its message never repeats the
+/// URL, which may hold a password.
+redis_target parse_redis_url(std::string_view url, redis_options const& options = {});
 
 } // namespace fencelock::detail

@@ -58,7 +58,8 @@ class acquire_script : public ::testing::Test {
     std::string resource = new_resource();
 
   private:
-    detail::redis_link link_{detail::parse_redis_url(shared_redis().url()), steady::now() + 60s};
+    detail::redis_link link_{detail::parse_redis_url(shared_redis().url()).server,
+                             steady::now() + 60s};
 };
 
 using words = std::vector<std::string>;
@@ -199,7 +200,7 @@ TEST_F(acquire_script, a_replica_grants_nothing_even_where_it_can_be_written)
     copy();
     replica.command({"REPLICAOF", "127.0.0.1", "1"}); // never connects
     replica.command({"CONFIG", "SET", "replica-read-only", "no"});
-    detail::redis_link link{detail::parse_redis_url(replica.url()), steady::now() + 60s};
+    detail::redis_link link{detail::parse_redis_url(replica.url()).server, steady::now() + 60s};
     EXPECT_THROW(detail::run_script(link, detail::acquire_script,
                                     std::array{lock_key(resource), state_key(resource)},
                                     std::array<std::string, 9>{"o", "1000", "9000000000000", "0",

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <fencelock/export.hpp>
@@ -14,6 +15,27 @@ namespace fencelock {
 namespace detail {
 class redis_pool;
 }
+
+/// For `rediss://`. Files are PEM, and are read when the redis_locks is made.
+struct tls_options {
+    /// The authorities that are trusted; empty: the system's.
+    std::string ca_file{};
+
+    /// What we show the server, with its chain; empty: nothing.
+    std::string certificate_file{};
+
+    /// The certificate's key, without a passphrase; empty: it is in certificate_file as well.
+    std::string key_file{};
+
+    /// The name or address that the server's certificate has to be for; empty: the host that is
+    /// connected to.
+    std::string server_name{};
+
+    /// Without, anybody on the way can be the server. For experiments.
+    bool verify = true;
+
+    bool operator==(tls_options const&) const = default;
+};
 
 struct redis_options {
     /// For a connection to be made, AUTH and SELECT included. The look-up of a host name is the
@@ -31,13 +53,20 @@ struct redis_options {
 
     /// How long Redis keeps the counter of a resource that nobody locks.
     std::chrono::milliseconds state_idle{std::chrono::hours{24}};
+
+    /// The URL can say the same, see redis_locks.
+    tls_options tls{};
 };
 
 /// One server, shared by any number of clients and threads. Connects when first used.
 class FENCELOCK_EXPORT redis_locks {
   public:
-    /// `url` is `redis://[user[:password]@]host[:port][/db]` or
-    /// `unix://[user[:password]@]/path[?db=n]`. Throws invalid_argument.
+    /// `url` is `redis://[user[:password]@]host[:port][/db]`, `rediss://` for the same with TLS, or
+    /// `unix://[user[:password]@]/path[?db=n]`. A URL with TLS may end in parameters that go before
+    /// the options of the same names: `?ca_file=`, `certificate_file=`, `key_file=`,
+    /// `server_name=`, `verify=yes|no`, joined by `&`. User, password, paths and parameters may be
+    /// percent-encoded. Throws invalid_argument, and configuration_error where a file cannot be
+    /// used.
     explicit redis_locks(std::string_view url, redis_options const& options = {});
     ~redis_locks();
     redis_locks(redis_locks const&) = delete;
