@@ -9,6 +9,7 @@
 #include "keys.hpp"
 #include "numbers.hpp"
 #include "redis_fault.hpp"
+#include "redis_route.hpp"
 
 namespace fencelock::detail {
 
@@ -16,7 +17,6 @@ namespace {
 
 // A seed takes two rounds; more are needed only where others seed, flush or fail over in between.
 constexpr int most_rounds = 16;
-constexpr milliseconds pause_before_repeat{20};
 constexpr milliseconds abandon_limit{250};
 
 [[noreturn]] void throw_reply(redis_error const& e, std::string const& place,
@@ -28,7 +28,10 @@ constexpr milliseconds abandon_limit{250};
         throw issuer_unavailable{what, resource};
     if (is_missing_right(reply))
         throw configuration_error{what + " (the user needs +info|replication and the commands of "
-                                         "the scripts)",
+                                         "the scripts; in a cluster +cluster|slots and +asking)",
+                                  resource};
+    if (redirection_of(reply))
+        throw configuration_error{what + " (a node of a cluster: redis+cluster:// goes there)",
                                   resource};
     throw configuration_error{what, resource};
 }
@@ -117,12 +120,10 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
 
 bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 {
-    auto const keys = keys_of(lease.resource);
     bool unresolved = false;
     auto const [words, sent_at] = ask(
         [&](attempt const& now) {
-            return run_script(now.link, release_script, std::array{keys.lock, keys.wake},
-                              std::array{lease.owner, std::to_string(lease.token)}, now.deadline);
+            return run_release(now, lease.resource, lease.owner, std::to_string(lease.token));
         },
         lease.resource, deadline, unresolved);
     return words[0] == "RELEASED";
@@ -145,38 +146,42 @@ redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, blo
         request.resource, request.deadline, unresolved);
 }
 
-// Runs a request until it is answered. A first attempt that certainly did not reach the server is
-// an error at once; after one that may have, only an answer or the deadline ends the attempts.
+// Runs a request until it is answered. After an attempt that certainly did nothing, another one is
+// made only where the route goes on; after one that may have done something, only an answer or the
+// deadline ends the attempts.
 template <typename Run>
 redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
                                        steady::time_point deadline, bool& unresolved)
 {
-    std::string why = "no answer in time";
+    redis_route route{*pool_, keys_of(resource).lock};
     while (steady::now() < deadline) {
+        std::unique_ptr<redis_link> link;
         try {
-            auto link = pool_->take(deadline);
+            link = route.take(deadline);
             auto const sent_at = steady::now();
             attempt const now{*link,
                               std::min(deadline, sent_at + pool_->options().command_timeout)};
-            auto const reply = run(now);
-            auto words = words_of(reply, *link);
+            auto words = words_of(run(now), *link);
             pool_->give_back(std::move(link));
             return {std::move(words), sent_at};
         } catch (link_failure const& failure) {
-            why = failure.what();
             unresolved = unresolved || failure.sent();
-            if (!unresolved)
+            if (!route.goes_on(failure, deadline) && !unresolved)
                 break;
         } catch (redis_error const& e) {
-            if (!unresolved || is_configuration(e.what()))
+            if (link)
+                pool_->give_back(std::move(link));
+            if (!route.goes_on(e, deadline) && (!unresolved || is_configuration(e.what())))
                 throw_reply(e, pool_->place(), resource);
-            why = e.what();
         } catch (configuration_error const& e) {
             throw configuration_error{pool_->place() + ": " + e.what(), resource};
         }
-        std::this_thread::sleep_for(std::min(pause_before_repeat, until(deadline)));
+        // An attempt with hardly any time left would only make the outcome unknown.
+        if (!unresolved && until(deadline) <= 2 * route.pause())
+            break;
+        std::this_thread::sleep_for(std::min(route.pause(), until(deadline)));
     }
-    auto const what = pool_->place() + ": " + why;
+    auto const what = pool_->place() + ": " + route.trouble();
     if (unresolved)
         throw outcome_unknown{what, resource};
     throw issuer_unavailable{what, resource};
@@ -208,13 +213,30 @@ try {
 // on their way end at their not-after time.
 void redis_issuer::abandon(lease_request const& request) noexcept
 try {
-    auto const deadline = steady::now() + abandon_limit;
-    auto const keys = keys_of(request.resource);
-    auto link = pool_->take(deadline);
-    run_script(*link, release_script, std::array{keys.lock, keys.wake},
-               std::array{request.owner, std::string{}}, deadline);
-    pool_->give_back(std::move(link));
+    bool unresolved = false;
+    ask(
+        [&](attempt const& now) {
+            return run_release(now, request.resource, request.owner, std::string{});
+        },
+        request.resource, steady::now() + abandon_limit, unresolved);
 } catch (std::exception const&) { // the TTL ends it
+}
+
+// While a slot moves, its node runs no script for a key that is there and one that is not. A lock
+// can be released all the same: the wake list is only a hint.
+redis_reply redis_issuer::run_release(attempt const& now, std::string const& resource,
+                                      std::string const& owner, std::string const& token)
+{
+    auto const keys = keys_of(resource);
+    std::array const arguments{owner, token};
+    try {
+        return run_script(now.link, release_script, std::array{keys.lock, keys.wake}, arguments,
+                          now.deadline);
+    } catch (redis_error const& e) {
+        if (!passes_at_once(e.what()))
+            throw;
+        return run_script(now.link, release_script, std::array{keys.lock}, arguments, now.deadline);
+    }
 }
 
 std::string redis_issuer::not_after(attempt const& now)

@@ -47,6 +47,8 @@ class redis_issuer final : public issuer {
     answer ask_acquire(lease_request const& request, block const& offered, bool& unresolved);
     block reserve(lease_request const& request, std::string const& ticket,
                   std::string const& known_end);
+    static redis_reply run_release(attempt const& now, std::string const& resource,
+                                   std::string const& owner, std::string const& token);
     void abandon(lease_request const& request) noexcept;
     static std::string not_after(attempt const& now);
 

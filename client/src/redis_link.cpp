@@ -93,8 +93,14 @@ redis_link::~redis_link() = default;
 
 redis_reply redis_link::command(std::span<std::string const> arguments, steady::time_point deadline)
 {
-    send(formatted(arguments), deadline);
-    return receive(deadline);
+    if (!asking_) {
+        send(formatted(arguments), deadline);
+        return receive(deadline);
+    }
+    send(formatted(std::array<std::string, 1>{"ASKING"}) + formatted(arguments), deadline);
+    auto const permission = receive(deadline);
+    auto reply = receive(deadline);
+    return permission.type == redis_reply::kind::error ? permission : reply;
 }
 
 bool redis_link::fresh() const noexcept

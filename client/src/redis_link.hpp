@@ -49,6 +49,11 @@ class redis_link {
     /// One command and its reply. Error replies are returned. Throws link_failure.
     redis_reply command(std::span<std::string const> arguments, steady::time_point deadline);
 
+    /// Whether ASKING goes before each command: to a node that a slot is on its way to.
+    void ask_before_commands(bool on) noexcept { asking_ = on; }
+
+    redis_address const& address() const noexcept { return address_; }
+
     /// False where the server has closed the connection, or sent what nobody asked for.
     bool fresh() const noexcept;
 
@@ -71,6 +76,7 @@ class redis_link {
     stream_socket socket_;
     std::unique_ptr<tls_session> tls_;
     std::unique_ptr<reader> reader_;
+    bool asking_ = false;
     std::optional<std::int64_t> server_ms_;
     steady::time_point server_ms_read_at_{};
 };

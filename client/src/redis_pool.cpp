@@ -17,10 +17,9 @@ redis_locks::~redis_locks() = default;
 
 namespace fencelock::detail {
 
-redis_pool::redis_pool(redis_target target, redis_options const& options)
-    : address_{std::move(target.server)},
-      tls_{target.tls ? std::make_shared<tls_context const>(*target.tls) : nullptr}, options_{
-                                                                                         options}
+redis_pool::redis_pool(redis_target const& target, redis_options const& options)
+    : options_{options}, connector_{target.tls, options.connect_timeout}, topology_{make_topology(
+                                                                              target, connector_)}
 {
     check_timeout(options.connect_timeout, "connect_timeout");
     check_timeout(options.command_timeout, "command_timeout");
@@ -30,29 +29,40 @@ redis_pool::redis_pool(redis_target target, redis_options const& options)
 
 redis_pool::~redis_pool() = default;
 
-std::unique_ptr<redis_link> redis_pool::take(steady::time_point deadline)
+std::unique_ptr<redis_link> redis_pool::take(redis_address const& server,
+                                             steady::time_point deadline)
 {
     for (;;) {
         std::unique_ptr<redis_link> link;
         {
             std::lock_guard const guard{mutex_};
-            if (idle_.empty())
+            auto& idle = idle_[server.display()];
+            if (idle.empty())
                 break;
-            link = std::move(idle_.back());
-            idle_.pop_back();
+            link = std::move(idle.back());
+            idle.pop_back();
         }
         if (link->fresh())
             return link;
     }
-    return std::make_unique<redis_link>(
-        address_, std::min(deadline, steady::now() + options_.connect_timeout), tls_);
+    return connector_.connect(server, deadline);
 }
 
 void redis_pool::give_back(std::unique_ptr<redis_link> link)
 {
+    link->ask_before_commands(false);
     std::lock_guard const guard{mutex_};
-    if (idle_.size() < options_.idle_connections)
-        idle_.push_back(std::move(link));
+    auto& idle = idle_[link->address().display()];
+    if (idle.size() < options_.idle_connections)
+        idle.push_back(std::move(link));
+}
+
+void redis_pool::doubt(redis_address const& server)
+{
+    topology_->doubt(server);
+    links closed_without_the_mutex;
+    std::lock_guard const guard{mutex_};
+    closed_without_the_mutex.swap(idle_[server.display()]);
 }
 
 redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,

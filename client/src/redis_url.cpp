@@ -16,7 +16,9 @@ namespace {
 
 [[noreturn]] void refuse_scheme()
 {
-    refuse("it must start with redis://, rediss://, unix:// or redis+unix://");
+    refuse(
+        "it must start with redis://, redis+sentinel://, redis+cluster://, with rediss instead of "
+        "redis for TLS, or with unix://");
 }
 
 // A name out of the URL, where it cannot be a secret that slipped into its place.
@@ -143,12 +145,9 @@ void take_socket(std::string_view rest, redis_address& address)
         refuse("the path of a socket must be absolute");
 }
 
-void take_host(std::string_view rest, redis_address& address)
+// host[:port] or [address][:port].
+void take_place(std::string_view place, std::string const& default_port, redis_address& address)
 {
-    auto const slash = rest.find('/');
-    if (slash != std::string_view::npos && slash + 1 < rest.size())
-        address.database = number(rest.substr(slash + 1), 0, 1'000'000, "the database");
-    auto place = rest.substr(0, slash);
     std::optional<std::string_view> port;
     if (eat(place, "[")) {
         auto const end = place.find(']');
@@ -168,7 +167,106 @@ void take_host(std::string_view rest, redis_address& address)
     }
     if (address.host.empty())
         refuse("no host");
-    address.port = std::to_string(port ? number(*port, 1, 65535, "the port") : 6379);
+    address.port = port ? std::to_string(number(*port, 1, 65535, "the port")) : default_port;
+}
+
+// host[:port],host[:port]: all with the user, password and database of `login`.
+std::vector<redis_address> places(std::string_view rest, std::string const& default_port,
+                                  redis_address const& login)
+{
+    std::vector<redis_address> all;
+    for (;;) {
+        auto const comma = rest.find(',');
+        all.push_back(login);
+        take_place(rest.substr(0, comma), default_port, all.back());
+        if (comma == std::string_view::npos)
+            return all;
+        rest.remove_prefix(comma + 1);
+    }
+}
+
+// What is behind the next slash, which is cut off with it.
+std::string_view after_slash(std::string_view& rest)
+{
+    auto const slash = rest.find('/');
+    auto const after = slash == rest.npos ? std::string_view{} : rest.substr(slash + 1);
+    rest = rest.substr(0, slash);
+    return after;
+}
+
+int database_number(std::string_view text)
+{
+    return text.empty() ? 0 : number(text, 0, 1'000'000, "the database");
+}
+
+// host[:port][/db]
+void take_server(std::string_view rest, redis_target& target)
+{
+    target.login.database = database_number(after_slash(rest));
+    target.servers.push_back(target.login);
+    take_place(rest, "6379", target.servers.back());
+}
+
+// host[:port],.../primary-name[/db]; the sentinels have a login of their own.
+void take_sentinels(std::string_view rest, redis_target& target,
+                    redis_address const& sentinel_login)
+{
+    target.what = redis_target::kind::sentinels;
+    auto name = after_slash(rest);
+    target.login.database = database_number(after_slash(name));
+    target.primary_name = percent_decoded(name);
+    if (target.primary_name.empty())
+        refuse("the name of the primary is missing behind the sentinels");
+    if (!sentinel_login.user.empty() && sentinel_login.password.empty())
+        refuse("a sentinel_user without a sentinel_password");
+    target.servers = places(rest, "26379", sentinel_login);
+}
+
+// host[:port],...
+void take_nodes(std::string_view rest, redis_target& target)
+{
+    target.what = redis_target::kind::cluster;
+    if (database_number(after_slash(rest)) != 0)
+        refuse("a cluster has only database 0");
+    target.servers = places(rest, "6379", target.login);
+}
+
+bool use_for_sentinels(redis_address& login, std::string_view name, std::string const& value)
+{
+    if (name == "sentinel_user")
+        login.user = value;
+    else if (name == "sentinel_password")
+        login.password = value;
+    else
+        return false;
+    return true;
+}
+
+void take_tcp(std::string_view url, redis_target& target, redis_options const& options)
+{
+    bool const with_tls = eat(url, "rediss");
+    if (!with_tls && !eat(url, "redis"))
+        refuse_scheme();
+    bool const has_sentinels = eat(url, "+sentinel");
+    bool const is_cluster = !has_sentinels && eat(url, "+cluster");
+    if (!eat(url, "://"))
+        refuse_scheme();
+    if (with_tls)
+        target.tls = options.tls;
+    take_credentials(url, target.login);
+    redis_address sentinel_login;
+    sentinel_login.user = options.sentinel_user;
+    sentinel_login.password = options.sentinel_password;
+    take_parameters(url, [&](std::string_view name, std::string const& value) {
+        return (target.tls && use_for_tls(*target.tls, name, value)) ||
+               (has_sentinels && use_for_sentinels(sentinel_login, name, value));
+    });
+    if (has_sentinels)
+        take_sentinels(url, target, sentinel_login);
+    else if (is_cluster)
+        take_nodes(url, target);
+    else
+        take_server(url, target);
 }
 
 } // namespace
@@ -187,23 +285,14 @@ redis_target parse_redis_url(std::string_view url, redis_options const& options)
     if (url.find('\0') != std::string_view::npos)
         refuse("it contains a NUL byte");
     if (eat(url, "unix://") || eat(url, "redis+unix://")) {
-        take_credentials(url, target.server);
-        take_socket(url, target.server);
-    } else if (bool const with_tls = eat(url, "rediss"); with_tls || eat(url, "redis")) {
-        if (!eat(url, "://"))
-            refuse_scheme();
-        if (with_tls)
-            target.tls = options.tls;
-        take_credentials(url, target.server);
-        take_parameters(url, [&](std::string_view name, std::string const& value) {
-            return target.tls && use_for_tls(*target.tls, name, value);
-        });
-        take_host(url, target.server);
+        take_credentials(url, target.login);
+        take_socket(url, target.login);
+        target.servers.push_back(target.login);
     } else {
-        refuse_scheme();
+        take_tcp(url, target, options);
     }
     if (!target.tls && options.tls != tls_options{})
-        refuse("there are options for TLS, but TLS needs rediss://");
+        refuse("there are options for TLS, but TLS needs rediss");
     return target;
 }
 

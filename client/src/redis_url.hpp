@@ -19,13 +19,23 @@ struct redis_address {
     std::string password;    ///< empty: no AUTH
     int database = 0;
 
-    /// For messages: the place, without user and password.
+    /// For messages: the place, without user and password. No two places have the same.
     std::string display() const;
+
+    bool is_same_server(redis_address const& other) const
+    {
+        return host == other.host && port == other.port && socket_path == other.socket_path;
+    }
 };
 
 struct redis_target {
-    redis_address server;
-    std::optional<tls_options> tls; ///< nothing: no TLS
+    enum class kind { server, sentinels, cluster };
+
+    kind what = kind::server;
+    std::vector<redis_address> servers; ///< it; the sentinels; nodes to start from
+    std::string primary_name;           ///< by which the sentinels know it
+    redis_address login;                ///< user, password, database where servers are found
+    std::optional<tls_options> tls;     ///< nothing: no TLS
 };
 
 /// See redis_locks for what a URL may be. IPv6 addresses stand in brackets. Default port 6379,

@@ -10,7 +10,7 @@ namespace {
 
 redis_address server_of(std::string_view url)
 {
-    return parse_redis_url(url).server;
+    return parse_redis_url(url).servers.at(0);
 }
 
 TEST(redis_url, host_alone)
@@ -76,8 +76,8 @@ TEST(redis_url, tls_with_parameters_before_options)
     auto const target = parse_redis_url("rediss://u:p@h:7000/2?ca_file=/a%20b.pem&certificate_file="
                                         "/c.pem&server_name=redis.example&verify=no",
                                         options);
-    EXPECT_EQ(target.server.host, "h");
-    EXPECT_EQ(target.server.database, 2);
+    EXPECT_EQ(target.servers.at(0).host, "h");
+    EXPECT_EQ(target.servers.at(0).database, 2);
     EXPECT_EQ(target.tls->ca_file, "/a b.pem");
     EXPECT_EQ(target.tls->certificate_file, "/c.pem");
     EXPECT_EQ(target.tls->key_file, "/key.pem");
@@ -91,6 +91,39 @@ TEST(redis_url, tls_options_without_tls_are_refused)
     options.tls.ca_file = "/ca.pem";
     EXPECT_THROW(redis_locks("redis://h", options), invalid_argument);
     EXPECT_THROW(redis_locks("unix:///socket", options), invalid_argument);
+}
+
+TEST(redis_url, sentinels_have_a_login_of_their_own)
+{
+    auto const target = parse_redis_url("redis+sentinel://me:mine@s1:7,[::2],s3/the%20primary/3?"
+                                        "sentinel_user=you&sentinel_password=yours");
+    EXPECT_EQ(target.what, redis_target::kind::sentinels);
+    EXPECT_EQ(target.primary_name, "the primary");
+    EXPECT_EQ(target.login.user, "me");
+    EXPECT_EQ(target.login.password, "mine");
+    EXPECT_EQ(target.login.database, 3);
+    ASSERT_EQ(target.servers.size(), 3u);
+    EXPECT_EQ(target.servers[0].display(), "Redis at s1:7");
+    EXPECT_EQ(target.servers[1].display(), "Redis at [::2]:26379");
+    EXPECT_EQ(target.servers[2].display(), "Redis at s3:26379");
+    for (auto const& sentinel : target.servers) {
+        EXPECT_EQ(sentinel.user, "you");
+        EXPECT_EQ(sentinel.password, "yours");
+        EXPECT_EQ(sentinel.database, 0);
+    }
+    EXPECT_TRUE(parse_redis_url("redis+sentinel://me:mine@s/p").servers.at(0).password.empty());
+    EXPECT_TRUE(parse_redis_url("rediss+sentinel://s/p").tls);
+}
+
+TEST(redis_url, clusters_have_nodes_to_start_from)
+{
+    auto const target = parse_redis_url("rediss+cluster://me:mine@n1:7,n2?verify=no");
+    EXPECT_EQ(target.what, redis_target::kind::cluster);
+    ASSERT_EQ(target.servers.size(), 2u);
+    EXPECT_EQ(target.servers[1].display(), "Redis at n2:6379");
+    EXPECT_EQ(target.servers[1].password, "mine");
+    EXPECT_EQ(target.login.user, "me");
+    EXPECT_FALSE(target.tls->verify);
 }
 
 TEST(redis_url, bad_ones_are_refused_without_repeating_them)
@@ -123,6 +156,14 @@ TEST(redis_url, bad_ones_are_refused_without_repeating_them)
                             "rediss://h?ca_file",
                             "rediss://h?",
                             "rediss:h",
+                            "redis+sentinel://s1,s2",
+                            "redis+sentinel://s1,,s2/p",
+                            "redis+sentinel://s1/p?sentinel_user=hunter2",
+                            "redis+sentinel://s1/p/x",
+                            "redis+cluster://n1,",
+                            "redis+cluster://n1/1",
+                            "redis+cluster://n1?sentinel_user=hunter2",
+                            "redis+else://n1",
                             "redisss://h"}) {
         try {
             redis_locks{url};

@@ -58,7 +58,7 @@ class acquire_script : public ::testing::Test {
     std::string resource = new_resource();
 
   private:
-    detail::redis_link link_{detail::parse_redis_url(shared_redis().url()).server,
+    detail::redis_link link_{detail::parse_redis_url(shared_redis().url()).servers.at(0),
                              steady::now() + 60s};
 };
 
@@ -200,7 +200,8 @@ TEST_F(acquire_script, a_replica_grants_nothing_even_where_it_can_be_written)
     copy();
     replica.command({"REPLICAOF", "127.0.0.1", "1"}); // never connects
     replica.command({"CONFIG", "SET", "replica-read-only", "no"});
-    detail::redis_link link{detail::parse_redis_url(replica.url()).server, steady::now() + 60s};
+    detail::redis_link link{detail::parse_redis_url(replica.url()).servers.at(0),
+                            steady::now() + 60s};
     EXPECT_THROW(detail::run_script(link, detail::acquire_script,
                                     std::array{lock_key(resource), state_key(resource)},
                                     std::array<std::string, 9>{"o", "1000", "9000000000000", "0",

@@ -56,17 +56,27 @@ struct redis_options {
 
     /// The URL can say the same, see redis_locks.
     tls_options tls{};
+
+    /// Who we are to the sentinels; empty: nobody. User and password of the URL are for Redis.
+    std::string sentinel_user{};
+    std::string sentinel_password{};
 };
 
-/// One server, shared by any number of clients and threads. Connects when first used.
+/// One server, one primary that sentinels watch, or one cluster; shared by any number of clients
+/// and threads. Connects when first used.
 class FENCELOCK_EXPORT redis_locks {
   public:
-    /// `url` is `redis://[user[:password]@]host[:port][/db]`, `rediss://` for the same with TLS, or
-    /// `unix://[user[:password]@]/path[?db=n]`. A URL with TLS may end in parameters that go before
-    /// the options of the same names: `?ca_file=`, `certificate_file=`, `key_file=`,
-    /// `server_name=`, `verify=yes|no`, joined by `&`. User, password, paths and parameters may be
-    /// percent-encoded. Throws invalid_argument, and configuration_error where a file cannot be
-    /// used.
+    /// `url` is one of
+    /// - `redis://[user[:password]@]host[:port][/db]`
+    /// - `redis+sentinel://[user:password@]host[:port],host[:port].../primary-name[/db]`
+    /// - `redis+cluster://[user:password@]host[:port],host[:port]...`
+    /// - `unix://[user[:password]@]/path[?db=n]`
+    ///
+    /// With `rediss` instead of `redis`, every connection is by TLS. Parameters at the end go
+    /// before the options of the same names: `?ca_file=`, `certificate_file=`, `key_file=`,
+    /// `server_name=`, `verify=yes|no`, `sentinel_user=`, `sentinel_password=`, joined by `&`.
+    /// User, password, paths, the name and parameters may be percent-encoded. Throws
+    /// invalid_argument, and configuration_error where a file cannot be used.
     explicit redis_locks(std::string_view url, redis_options const& options = {});
     ~redis_locks();
     redis_locks(redis_locks const&) = delete;

@@ -38,6 +38,14 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- What arrives after its sender gave up must not take the lock: nobody would release it.
 if now >= not_after then return {'LATE', now} end
 
+-- A replica does not know who holds the lock now; a writable one shares its primary's lineage and
+-- state, so it would repeat its tokens.
+local replication = redis.call('INFO', 'replication')
+if not string.find(replication, 'role:master', 1, true) then
+  return redis.error_reply('READONLY this server is not a primary')
+end
+local lineage = string.match(replication, 'master_replid:(%x+)')
+
 local held = redis.call('GET', lock)
 if held then
   local colon = string.find(held, ':', 1, true)
@@ -50,13 +58,6 @@ if held then
     return {'GRANTED', token, redis.call('HGET', state, 'end') or token, now}
   end
 end
-
--- A writable replica shares its primary's lineage and state, so it would repeat its tokens.
-local replication = redis.call('INFO', 'replication')
-if not string.find(replication, 'role:master', 1, true) then
-  return redis.error_reply('READONLY this server is not a primary')
-end
-local lineage = string.match(replication, 'master_replid:(%x+)')
 
 local fields = redis.call('HMGET', state, 'lineage', 'history', 'last', 'end', 'ticket')
 local known_lineage, known_history, known_last, known_end = fields[1], fields[2], fields[3], fields[4]
