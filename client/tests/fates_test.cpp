@@ -45,7 +45,8 @@ class redis_fates : public ::testing::Test {
         int filled = 0;
         EXPECT_TRUE(wait_until([&] {
             for (int i = 0; i < 200; ++i)
-                server.command({"SET", "filler:" + std::to_string(++filled), filler});
+                server.command(
+                    {"SET", "filler:" + std::to_string(++filled), filler, "EX", "1000000"});
             return server.command({"EXISTS", key}) == "0";
         }));
     }
@@ -72,32 +73,26 @@ TEST_F(redis_fates, restarts_with_and_without_memory)
     }
 }
 
-TEST_F(redis_fates, eviction_of_the_state)
+TEST_F(redis_fates, eviction_of_lock_and_state_by_every_policy)
 {
-    redis_server server{
-        {.arguments = {"--maxmemory", "8mb", "--maxmemory-policy", "allkeys-random"}}};
+    redis_server server{{.arguments = {"--maxmemory", "8mb"}}};
     redis_locks redis{server.url()};
     auto const locks = client_of(redis);
-    for (int i = 0; i < 3; ++i) {
+    for (auto const* policy : {"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru",
+                               "volatile-lfu", "volatile-random", "volatile-ttl"}) {
+        server.command({"CONFIG", "SET", "maxmemory-policy", policy});
         take_until_accepted(*locks);
         evict(server, state_key(resource));
         take_until_accepted(*locks);
-    }
-}
 
-TEST_F(redis_fates, eviction_of_the_lock)
-{
-    redis_server server{
-        {.arguments = {"--maxmemory", "8mb", "--maxmemory-policy", "allkeys-random"}}};
-    redis_locks redis{server.url()};
-    auto const locks = client_of(redis);
-    auto former = locks->acquire(resource, {.ttl = 1h});
-    record.granted(former);
-    EXPECT_TRUE(record.claimed(former));
-    evict(server, lock_key(resource));
-    take_until_accepted(*locks);
-    EXPECT_FALSE(record.claimed(former));
-    EXPECT_FALSE(former.renew());
+        auto former = locks->acquire(resource, {.ttl = 1h});
+        record.granted(former);
+        EXPECT_TRUE(record.claimed(former));
+        evict(server, lock_key(resource));
+        take_until_accepted(*locks);
+        EXPECT_FALSE(record.claimed(former)) << policy;
+        EXPECT_FALSE(former.renew()) << policy;
+    }
 }
 
 TEST_F(redis_fates, deletion_of_single_keys)

@@ -18,19 +18,24 @@ class tls : public ::testing::Test {
         int port;
         std::unique_ptr<test_support::redis_server> server;
 
-        explicit tls_server(bool asks_for_certificate, std::string const& name = "IP:127.0.0.1")
+        explicit tls_server(bool asks_for_certificate, std::string const& name = "IP:127.0.0.1",
+                            std::vector<std::string> const& more = {},
+                            std::string const& configuration = {})
         {
             auto const certificate = certs().issue(name.substr(name.find(':') + 1), name);
             for (int attempt = 1; !server; ++attempt) {
                 port = test_support::free_port();
                 try {
+                    std::vector<std::string> arguments{
+                        "--tls-port",         std::to_string(port),
+                        "--tls-cert-file",    certificate,
+                        "--tls-key-file",     test_support::certificates::key_of(certificate),
+                        "--tls-ca-cert-file", certs().authority(),
+                        "--tls-auth-clients", asks_for_certificate ? "yes" : "no"};
+                    arguments.insert(arguments.end(), more.begin(), more.end());
                     server =
                         std::make_unique<test_support::redis_server>(test_support::redis_options{
-                            .arguments = {
-                                "--tls-port", std::to_string(port), "--tls-cert-file", certificate,
-                                "--tls-key-file", test_support::certificates::key_of(certificate),
-                                "--tls-ca-cert-file", certs().authority(), "--tls-auth-clients",
-                                asks_for_certificate ? "yes" : "no"}});
+                            .arguments = arguments, .configuration = configuration});
                 } catch (std::runtime_error const&) {
                     if (attempt == 5)
                         throw; // else somebody else took the port for TLS
@@ -38,7 +43,10 @@ class tls : public ::testing::Test {
             }
         }
 
-        std::string url() const { return "rediss://127.0.0.1:" + std::to_string(port); }
+        std::string url(std::string const& scheme = "rediss") const
+        {
+            return scheme + "://127.0.0.1:" + std::to_string(port);
+        }
     };
 
     static void TearDownTestSuite() { certificates_.reset(); }
@@ -91,6 +99,30 @@ TEST_F(tls, a_server_of_a_trusted_authority_is_used)
     tls_server const server{false};
     locks_work(server.url(), {.ca_file = authority()});
     locks_work(server.url() + "/1?ca_file=" + authority(), {});
+}
+
+TEST_F(tls, sentinels_and_the_primary_that_they_name_are_trusted_alike)
+{
+    tls_server const primary{false};
+    tls_server const sentinel{false,
+                              "IP:127.0.0.1",
+                              {"--sentinel", "--tls-replication", "yes"},
+                              "sentinel monitor primary 127.0.0.1 " + std::to_string(primary.port) +
+                                  " 1\n"};
+    locks_work(sentinel.url("rediss+sentinel") + "/primary", {.ca_file = authority()});
+    EXPECT_NE(refusal_of(sentinel.url("rediss+sentinel") + "/primary", {}).find("verify failed"),
+              std::string::npos);
+}
+
+TEST_F(tls, a_cluster_is_used_by_tls_throughout)
+{
+    tls_server const node{
+        false, "IP:127.0.0.1", {"--cluster-enabled", "yes", "--tls-cluster", "yes"}};
+    std::vector<std::string> all_slots{"CLUSTER", "ADDSLOTS"};
+    for (int slot = 0; slot < 16384; ++slot)
+        all_slots.push_back(std::to_string(slot));
+    node.server->command(all_slots);
+    locks_work(node.url("rediss+cluster"), {.ca_file = authority()});
 }
 
 TEST_F(tls, a_server_of_an_unknown_authority_is_refused)
