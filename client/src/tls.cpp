@@ -8,6 +8,7 @@
 #include <array>
 #include <limits>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include <fencelock/errors.hpp>
@@ -21,6 +22,8 @@ std::string reason()
 {
     auto const code = ERR_get_error();
     ERR_clear_error();
+    if (ERR_GET_LIB(code) == ERR_LIB_SYS)
+        return std::system_category().message(ERR_GET_REASON(code));
     char const* const words = code != 0 ? ERR_reason_error_string(code) : nullptr;
     return words ? words : "no reason is known";
 }

@@ -45,7 +45,7 @@ struct redis_options {
     /// For one request to be answered.
     std::chrono::milliseconds command_timeout{1000};
 
-    /// How many connections are kept open while nobody uses them.
+    /// How many connections to each server are kept open while nobody uses them.
     std::size_t idle_connections = 8;
 
     /// Tokens reserved in PostgreSQL at a time, 1 to 2^24.
