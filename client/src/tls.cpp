@@ -131,10 +131,11 @@ void tls_session::send(std::string_view bytes, steady::time_point deadline)
     }
     try {
         send_pending(deadline);
-    } catch (link_failure const&) {
-        if (!answered_)
-            tell_refusal();
-        throw;
+    } catch (link_failure const& failure) {
+        if (answered_)
+            throw;
+        tell_refusal();
+        throw unanswered(failure);
     }
 }
 
@@ -154,7 +155,13 @@ std::size_t tls_session::receive(std::span<char> into, steady::time_point deadli
         if (error != SSL_ERROR_WANT_READ)
             fail();
         send_pending(deadline); // answers of the protocol's own
-        receive_more(deadline);
+        try {
+            receive_more(deadline);
+        } catch (link_failure const& failure) {
+            if (answered_)
+                throw;
+            throw unanswered(failure);
+        }
     }
 }
 
@@ -223,6 +230,16 @@ void tls_session::tell_refusal()
         receive(unexpected, steady::now() + milliseconds{10});
     } catch (link_failure const&) { // no word: the caller's failure is all that is known
     }
+}
+
+// With TLS 1.3 our side of the handshake is over before the server has looked at our certificate,
+// and the word with which it closes the connection can get lost.
+link_failure tls_session::unanswered(link_failure const& failure) const
+{
+    if (!context_->options_.certificate_file.empty())
+        return failure;
+    return {std::string{failure.what()} + " (we showed no certificate, which the server may want)",
+            failure.sent()};
 }
 
 // Before the server has answered anything, TLS was refused by one of us, and will be again. Later

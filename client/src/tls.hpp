@@ -43,8 +43,8 @@ class tls_session {
     tls_session(tls_session const&) = delete;
     tls_session& operator=(tls_session const&) = delete;
 
-    /// As stream_socket's. A refusal that the server sends only after the handshake is a
-    /// configuration_error, too.
+    /// As stream_socket's. A refusal that arrives only after the handshake is a configuration_error,
+    /// too.
     void send(std::string_view bytes, steady::time_point deadline);
     std::size_t receive(std::span<char> into, steady::time_point deadline);
 
@@ -59,6 +59,7 @@ class tls_session {
     void send_pending(steady::time_point deadline);
     void receive_more(steady::time_point deadline);
     void tell_refusal();
+    link_failure unanswered(link_failure const& failure) const;
     [[noreturn]] void fail();
 
     std::shared_ptr<tls_context const> const context_;
