@@ -11,6 +11,7 @@ REGRESS_OPTS = --encoding=UTF8 --load-extension=fencelock
 ISOLATION_ALL = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))
 ISOLATION = $(if $(filter 13,$(MAJORVERSION)),,$(ISOLATION_ALL))
 ISOLATION_OPTS = --encoding=UTF8 --load-extension=fencelock
+EXTRA_CLEAN = tmp_check
 
 PG_CONFIG ?= pg_config
 # As system headers the server's do not raise warnings of ours.
@@ -26,7 +27,13 @@ include $(PGXS)
 
 $(OBJS): $(wildcard extension/*.hpp) Makefile
 
-# The client: library, headers, CMake package and pkg-config file.
+# What needs servers of its own, several mostly: t/*.pl, against the installation that PG_CONFIG names. Not as root, and
+# with a directory that can be written; TAP_TESTS=1 makes installcheck run them too.
+.PHONY: prove_installcheck
+prove_installcheck:
+	$(prove_installcheck)
+
+# The client: library, headers, CMake package, pkg-config file, and the command line.
 PREFIX ?= /usr/local
 CLIENT_BUILD ?= build/client
 CLIENT_FLAGS ?=
@@ -39,6 +46,8 @@ client:
 
 install-client: client
 	DESTDIR='$(DESTDIR)' cmake --install $(CLIENT_BUILD)
+	@# What is not staged is for this machine: its loader has to find it.
+	if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/usr/sbin:/sbin" ldconfig; fi
 
 # Needs the extension installed in the PostgreSQL that PG_CONFIG names, and a redis-server.
 check-client:

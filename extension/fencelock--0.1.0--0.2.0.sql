@@ -89,7 +89,7 @@ COMMENT ON VIEW fence_attachment IS 'the guarded tables, partitions included, an
 -- What undermines it.
 
 CREATE FUNCTION fence_audit() RETURNS TABLE (target text, finding text, remedy text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     guard oid := @extschema@.fence_guard_oid();
@@ -128,10 +128,12 @@ BEGIN
     SELECT a.target::text, 'writes without a token are only warned of (unfenced=warn)', 'attach again with unfenced=reject'
     FROM @extschema@.fence_attachment a WHERE a.unfenced = 'warn';
 
-    RETURN QUERY -- arguments that fail at the first firing
-    SELECT a.target::text, 'the guard names a column that is not there: every write fails', 'call fence_attach again'
+    RETURN QUERY -- arguments that fail at the first firing, or that the table does not live up to any more
+    SELECT a.target::text, p.problem, 'call fence_attach again'
     FROM @extschema@.fence_attachment a
-    WHERE a.token IS NOT NULL AND NOT EXISTS (SELECT FROM pg_attribute c WHERE c.attrelid = a.target AND c.attname = a.token AND NOT c.attisdropped);
+    JOIN pg_trigger t ON t.tgrelid = a.target AND t.tgfoid = guard AND t.tgtype & 1 = 1
+    CROSS JOIN LATERAL @extschema@.fence_guard_problem(a.target, @extschema@.fence_guard_arguments(t.tgargs)) p (problem)
+    WHERE p.problem IS NOT NULL;
 
     RETURN QUERY -- who may pass by triggers
     SELECT NULL::text, format('role %I may set session_replication_role, which switches triggers off', r.rolname),
@@ -155,6 +157,22 @@ BEGIN
     WHERE c.relname = 'fence_resource' AND c.relnamespace = (SELECT pronamespace FROM pg_proc WHERE oid = guard)
       AND mxid_age(c.relminmxid) > 100000000;
 
+    RETURN QUERY -- who may relax enforcement
+    SELECT NULL::text, format('role %I may set fencelock.enforce', r.rolname), 'REVOKE SET ON PARAMETER fencelock.enforce'
+    FROM pg_roles r WHERE NOT r.rolsuper
+      AND CASE WHEN current_setting('server_version_num')::int >= 150000
+               THEN @extschema@.fence_may_set(r.oid, 'fencelock.enforce') ELSE false END;
+
+    RETURN QUERY -- where it is relaxed
+    SELECT NULL::text, format('%s is set for %s', c.setting, concat_ws(' in ',
+               CASE WHEN s.setrole <> 0 THEN 'role ' || s.setrole::regrole END,
+               CASE WHEN s.setdatabase <> 0 THEN 'database ' || d.datname END)),
+           'ALTER ROLE or ALTER DATABASE ... RESET fencelock.enforce'
+    FROM pg_db_role_setting s LEFT JOIN pg_database d ON d.oid = s.setdatabase
+    CROSS JOIN LATERAL unnest(s.setconfig) c (setting)
+    WHERE c.setting ILIKE 'fencelock.enforce=%' AND lower(c.setting) <> 'fencelock.enforce=on'
+      AND (s.setdatabase = 0 OR d.datname = current_database());
+
     RETURN QUERY
     SELECT NULL::text, format('fencelock.enforce is %s in this session', current_setting('fencelock.enforce', true)), 'RESET fencelock.enforce'
     WHERE current_setting('fencelock.enforce', true) <> 'on';
@@ -168,6 +186,23 @@ END
 $$;
 COMMENT ON FUNCTION fence_audit() IS 'what undermines the guards, a finding a row, with what to do about it';
 
+-- What fence_attach would say of a guard that stands already, NULL where nothing.
+CREATE FUNCTION fence_guard_problem(target regclass, arguments text[]) RETURNS text LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    template_columns smallint[];
+BEGIN
+    template_columns := @extschema@.fence_validate_guard(target, arguments);
+    IF 'mark=row' = ANY (arguments) THEN
+        PERFORM @extschema@.fence_require_one_row(target, template_columns);
+    END IF;
+    RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLERRM;
+END
+$$;
+COMMENT ON FUNCTION fence_guard_problem(regclass, text[]) IS 'what is wrong with a guard''s arguments by now; NULL: nothing';
+
 -- Apart, so that it is only parsed where has_parameter_privilege exists (15 and newer).
 CREATE FUNCTION fence_may_set(role oid, parameter text) RETURNS boolean LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -178,5 +213,5 @@ $$;
 COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parameter that is for superusers';
 
 REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
-    fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_audit(), fence_may_set(oid, text)
-    FROM PUBLIC;
+    fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
+    fence_audit(), fence_may_set(oid, text) FROM PUBLIC;

@@ -72,6 +72,28 @@ END
 $$;
 CREATE TRIGGER fence_renew_stamp BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_issuer
     FOR EACH STATEMENT EXECUTE FUNCTION fence_renew_stamp();
+ALTER TABLE fence_issuer ENABLE ALWAYS TRIGGER fence_renew_stamp; -- also where triggers are switched off for a load
+
+-- The tables are written by the module, past triggers, and by nobody else but their owner: not by those whom somebody has
+-- granted all tables of a schema, nor by members of pg_write_all_data.
+CREATE FUNCTION fence_refuse_write() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN
+        RAISE EXCEPTION 'permission denied for table %', TG_TABLE_NAME
+            USING ERRCODE = '42501', HINT = 'Tokens are presented by fence_check, not written here.';
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION fence_refuse_write() IS 'trigger: keeps everybody but the owner from writing a table of fencelock by hand';
+CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_resource
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
+CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_issuer
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
+CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_history_state
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
+CREATE TRIGGER fence_refuse_write BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON fence_issuer_stamp
+    FOR EACH STATEMENT EXECUTE FUNCTION fence_refuse_write();
 
 -- Checking.
 
@@ -201,6 +223,15 @@ BEGIN
             USING ERRCODE = '55000', HINT = 'Attach and detach the guard at the partitioned table.';
     END IF;
 
+    IF token LIKE '%=%' THEN
+        RAISE EXCEPTION '"%" is no name of a token column', token
+            USING ERRCODE = '22023', HINT = 'Options follow the token column, as in fence_attach(''orders'', ''order:{id}'', ''fence_token'', ''mark=row'').';
+    END IF;
+    IF EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock'
+               WHERE d.classid = 'pg_class'::regclass AND d.objid = target AND d.deptype = 'e') THEN
+        RAISE EXCEPTION 'table % is fencelock''s own and cannot be guarded', target USING ERRCODE = '0A000';
+    END IF;
+
     arguments := array['resource=' || resource];
     IF token IS NOT NULL THEN
         arguments := arguments || ('token=' || token);
@@ -224,7 +255,8 @@ BEGIN
     -- Idempotent: the same guard under the same name is left as it is, without a lock on the table.
     IF NOT EXISTS (SELECT FROM pg_trigger
                    WHERE tgrelid = target AND tgfoid = guard AND tgname = wanted_name AND tgtype = 31
-                     AND tgenabled <> 'D' AND tgargs = stored) THEN
+                     AND tgenabled IN ('O', 'A') AND tgqual IS NULL AND cardinality(tgattr::int2[]) = 0
+                     AND tgargs = stored) THEN
         PERFORM @extschema@.fence_detach(target);
         EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',
                        wanted_name, target, guard::regproc, literals);
@@ -232,7 +264,11 @@ BEGIN
 
     -- A statement trigger is not handed down to partitions, and each can be truncated by itself.
     FOR part IN SELECT relid FROM pg_partition_tree(target) UNION SELECT target LOOP
-        IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part AND tgfoid = guard AND tgtype = 34) THEN
+        IF NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part AND tgfoid = guard AND tgtype = 34
+                         AND tgenabled IN ('O', 'A')) THEN
+            IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = part AND tgname = 'zz_fence_guard_truncate') THEN
+                EXECUTE format('DROP TRIGGER zz_fence_guard_truncate ON %s', part); -- one that is disabled
+            END IF;
             EXECUTE format('CREATE TRIGGER zz_fence_guard_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s()',
                            part, guard::regproc);
         END IF;
@@ -286,7 +322,7 @@ $$;
 COMMENT ON FUNCTION fence_grant(regrole) IS
     'lets a role present and issue tokens: all that an application needs, not what creates guards';
 
-REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_check(text, bigint, text), fence_try(text, bigint, text),
+REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(text, bigint, text), fence_try(text, bigint, text),
     fence_token(text), fence_issue(text, bigint, bigint, text), fence_acquire(text, text, interval),
     fence_renew(text, text, bigint, interval), fence_release(text, text, bigint), fence_history(), fence_guard(),
     fence_validate_guard(oid, text[]), fence_guard_oid(), fence_guard_name(regclass),

@@ -192,10 +192,9 @@ guard_config compile_guard_config(Relation table, int count, char** arguments)
     config.token_column =
         read.token == nullptr ? InvalidAttrNumber : find_token_column(table, read.token);
     if (read.mark_row && !tells_rows_apart(config.resource))
-        raise_guard_argument(
-            table, "with mark=row two rows could have the same resource name",
-            "Name one column, or columns of type integer or uuid with text such as "
-            "a colon between them; or use mark=resource.");
+        raise_guard_argument(table, "with mark=row two rows could have the same resource name",
+                             "Put text such as a colon between columns, and name at most one that "
+                             "is neither integer nor uuid; or use mark=resource.");
     config.mark = read.mark_row ? mark_place::row : mark_place::resource;
     config.ties = read.ties_reject ? tie_rule::reject : tie_rule::accept;
     config.require = read.require_claim ? stamp_rule::claim : stamp_rule::any;

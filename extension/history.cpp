@@ -4,6 +4,7 @@
 #include "installation.hpp"
 #include "named_row.hpp"
 #include "pg_compat.hpp"
+#include "row_holders.hpp"
 
 namespace fencelock {
 
@@ -83,8 +84,8 @@ bool store_generation(const opened_table& table, const stored_history& stored, i
     values[column_identity - 1] = PointerGetDatum(text_of(identity));
     values[column_started - 1] = TimestampTzGetDatum(GetCurrentTimestamp());
     if (!stored.exists())
-        return insert_row(table, {values, nulls});
-    update_row(table, stored.row.settled.tid(), {values, nulls});
+        return insert_row(table, {values, nulls, history_columns});
+    update_row(table, stored.row.settled.tid(), {values, nulls, history_columns});
     return true;
 }
 
@@ -95,7 +96,7 @@ int64 generation_above(int64 after, std::string_view identity)
     opened_table table = open_own_table(own_table::history, RowExclusiveLock);
     int64 generation;
     for (;;) {
-        stored_history stored = history_in(table, find_and_lock_row(table, history_row_name));
+        stored_history stored = history_in(table, find_and_lock_row(table, history_row_name, true));
         generation = stored.generation;
         if (stored.exists() && stored.identity == identity && generation > after)
             break;

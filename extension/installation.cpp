@@ -1,58 +1,48 @@
 #include "installation.hpp"
 
 #include "errors.hpp"
+#include "pg_compat.hpp"
 
 namespace fencelock {
 
 namespace {
 
-struct table_names {
-    const char* table;
-    const char* primary_key;
+struct table_shape {
+    const char* name;
+    int columns;
 };
-constexpr table_names names_of[own_table_count] = {
-    {"fence_resource", "fence_resource_pkey"},
-    {"fence_issuer", "fence_issuer_pkey"},
-    {"fence_history_state", "fence_history_state_pkey"},
-    {"fence_issuer_stamp", "fence_issuer_stamp_pkey"},
-};
-
-struct table_oids {
-    Oid table;
-    Oid primary_key;
+constexpr table_shape shapes[own_table_count] = {
+    {"fence_resource", 4},
+    {"fence_issuer", 8},
+    {"fence_history_state", 4},
+    {"fence_issuer_stamp", 2},
 };
 
 Oid schema = InvalidOid;
-bool oids_valid = false; // dropping or changing any of the tables invalidates them
-table_oids oids[own_table_count];
+Oid table_oids[own_table_count];
+bool oids_valid = false;
+uint64 invalidations = 0; // so far
 
 void forget_on_change(Datum, Oid relation)
 {
+    invalidations++;
     if (relation == InvalidOid)
         oids_valid = false;
-    for (const table_oids& own : oids)
-        if (relation == own.table || relation == own.primary_key)
+    for (Oid own : table_oids)
+        if (relation == own)
             oids_valid = false;
 }
 
 void find_oids()
 {
+    // What changes while this looks is looked up again by whoever comes next.
+    uint64 before = invalidations;
     for (int i = 0; i < own_table_count; i++) {
-        oids[i].table = get_relname_relid(names_of[i].table, schema);
-        oids[i].primary_key = get_relname_relid(names_of[i].primary_key, schema);
-        if (!OidIsValid(oids[i].table))
-            raise_installation_broken(names_of[i].table);
-        if (!OidIsValid(oids[i].primary_key))
-            raise_installation_broken(names_of[i].primary_key);
+        table_oids[i] = get_relname_relid(shapes[i].name, schema);
+        if (!OidIsValid(table_oids[i]))
+            raise_installation_broken(shapes[i].name);
     }
-    oids_valid = true;
-}
-
-const table_oids& oids_of(own_table which)
-{
-    if (!oids_valid)
-        find_oids();
-    return oids[static_cast<int>(which)];
+    oids_valid = invalidations == before;
 }
 
 } // namespace
@@ -70,15 +60,27 @@ void locate_installation(Oid called_function)
 
 Oid own_table_oid(own_table which)
 {
-    return oids_of(which).table;
+    if (!oids_valid)
+        find_oids();
+    return table_oids[static_cast<int>(which)];
 }
 
 opened_table open_own_table(own_table which, LOCKMODE mode)
 {
-    table_oids found = oids_of(which); // a copy: opening may process invalidations
     opened_table table;
-    table.heap = table_open(found.table, mode);
-    table.index = index_open(found.primary_key, mode);
+    table.heap = table_open(own_table_oid(which), mode);
+    // Rows are formed and read by column number; what somebody has added behind stays NULL.
+    if (RelationGetNumberOfAttributes(table.heap) < shapes[static_cast<int>(which)].columns)
+        raise_installation_broken(
+            psprintf("the table %s as it was created", shapes[static_cast<int>(which)].name));
+    // Never remembered: a concurrent REINDEX puts another index in its place, and the old one soon
+    // takes no entries any more. What the relation cache says under the lock that we hold by now is
+    // right to the end of the transaction.
+    Oid primary_key = compat::primary_key_of(table.heap);
+    if (!OidIsValid(primary_key))
+        raise_installation_broken(
+            psprintf("the primary key of %s", shapes[static_cast<int>(which)].name));
+    table.index = index_open(primary_key, mode);
     return table;
 }
 

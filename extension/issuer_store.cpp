@@ -4,6 +4,7 @@
 #include "installation.hpp"
 #include "mark_store.hpp"
 #include "named_row.hpp"
+#include "row_holders.hpp"
 
 namespace fencelock {
 
@@ -98,8 +99,9 @@ void insert_empty_row(issuer_change& change)
     bool nulls[issuer_columns];
     change.row = {};
     form_row(change, values, nulls);
-    (void)insert_row(change.table,
-                     {values, nulls}); // if somebody else's is in the way, that one will do
+    (void)insert_row(
+        change.table,
+        {values, nulls, issuer_columns}); // if somebody else's is in the way, that one will do
 }
 
 // False where the resource was never issued here. With create its row is inserted then, before
@@ -109,7 +111,7 @@ bool begin_change(issuer_change& change, std::string_view resource, bool create)
     change.table = open_own_table(own_table::issuer, RowExclusiveLock);
     change.resource = resource;
     for (;;) {
-        change.versions = find_and_lock_row(change.table, resource);
+        change.versions = find_and_lock_row(change.table, resource, true);
         change.now = GetCurrentTimestamp();
         if (change.versions.settled.exists())
             break;
@@ -128,7 +130,7 @@ void write_row(const issuer_change& change)
     Datum values[issuer_columns];
     bool nulls[issuer_columns];
     form_row(change, values, nulls);
-    update_row(change.table, change.versions.settled.tid(), {values, nulls});
+    update_row(change.table, change.versions.settled.tid(), {values, nulls, issuer_columns});
 }
 
 void end_change(const issuer_change& change)

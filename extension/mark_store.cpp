@@ -2,6 +2,7 @@
 
 #include "issuer_store.hpp"
 #include "named_row.hpp"
+#include "row_holders.hpp"
 #include "row_wait.hpp"
 #include "stat.hpp"
 
@@ -122,7 +123,7 @@ step insert_mark(presentation& p, verdict& outcome)
     if (is_behind_claim(p, nullptr, false))
         return refuse_behind(p, outcome);
     new_row row = form_row(p.resource, p.presented, p.owner);
-    if (!insert_row(p.table, {row.values, row.nulls}))
+    if (!insert_row(p.table, {row.values, row.nulls, resource_columns}))
         return step::look_again;
     outcome = judge_unknown(p);
     p.advanced = outcome.why == refusal::none;
@@ -156,7 +157,7 @@ step write_mark(presentation& p, const row_versions& row, bool raises, verdict& 
     if (!lock_now(p, version, LockTupleNoKeyExclusive))
         return step::look_again;
     new_row values = form_row(p.resource, p.presented, p.owner);
-    update_row(p.table, version.tid(), {values.values, values.nulls});
+    update_row(p.table, version.tid(), {values.values, values.nulls, resource_columns});
     p.advanced = raises;
     outcome = accepted(p);
     return step::decided;
@@ -282,15 +283,16 @@ void set_mark(std::string_view resource, token mark)
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
     new_row values = form_row(resource, mark, nullptr);
     for (bool done = false; !done;) {
-        row_versions row = find_and_lock_row(table, resource);
-        done = row.settled.exists() || insert_row(table, {values.values, values.nulls});
+        row_versions row = find_and_lock_row(table, resource, false);
+        done = row.settled.exists() ||
+               insert_row(table, {values.values, values.nulls, resource_columns});
         if (row.settled.exists())
-            update_row(table, row.settled.tid(), {values.values, values.nulls});
+            update_row(table, row.settled.tid(), {values.values, values.nulls, resource_columns});
     }
     close_own_table(table);
 }
 
-bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& mark)
+bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token limit, token& mark)
 {
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
     row_versions row = find_row(table, resource);
@@ -299,7 +301,7 @@ bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& ma
     if (!taken && !row.pending.exists()) {
         bool is_null;
         Datum changed = column_of(table, row.settled.tuple, column_changed, is_null);
-        taken = DatumGetTimestampTz(changed) < idle_since &&
+        taken = DatumGetTimestampTz(changed) < idle_since && mark_in(table, row.settled) <= limit &&
                 lock_version(table, row.settled.tid(), LockTupleExclusive, LockWaitSkip) == TM_Ok;
         if (taken) {
             mark = mark_in(table, row.settled);

@@ -29,8 +29,8 @@ void set_mark(std::string_view resource, token mark);
 // been pruned. Resources have no empty name.
 inline constexpr std::string_view floor_name = "";
 
-// Deletes the resource's mark and tells it, if it has been idle since then and nobody holds it;
-// true also where there is none.
-bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token& mark);
+// Deletes the resource's mark and tells it, if it has been idle since then, is not above the limit
+// and nobody holds it; true also where there is none.
+bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token limit, token& mark);
 
 } // namespace fencelock

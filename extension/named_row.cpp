@@ -170,12 +170,17 @@ row_versions find_by_index(const opened_table& table, std::string_view name, uin
     return seen;
 }
 
-void wait_for_insertion(const opened_table& table, const row_version& pending)
+HeapTuple form_tuple(const opened_table& table, row_values row)
 {
-    if (pending.speculative != 0)
-        SpeculativeInsertionWait(pending.writer, pending.speculative);
-    else
-        XactLockTableWait(pending.writer, table.heap, pending.tid(), XLTW_InsertIndex);
+    int columns = RelationGetNumberOfAttributes(table.heap);
+    auto* values = static_cast<Datum*>(palloc0(sizeof(Datum) * columns));
+    auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * columns));
+    for (int i = 0; i < columns; i++) {
+        nulls[i] = i >= row.count || row.nulls[i];
+        if (!nulls[i])
+            values[i] = row.values[i];
+    }
+    return heap_form_tuple(RelationGetDescr(table.heap), values, nulls);
 }
 
 } // namespace
@@ -208,21 +213,6 @@ TM_Result lock_version(const opened_table& table, ItemPointer found, LockTupleMo
     return result;
 }
 
-row_versions find_and_lock_row(const opened_table& table, std::string_view name)
-{
-    for (;;) {
-        CHECK_FOR_INTERRUPTS();
-        row_versions row = find_row(table, name);
-        if (row.none())
-            return row;
-        if (!row.settled.exists())
-            wait_for_insertion(table, row.pending);
-        else if (lock_version(table, row.settled.tid(), LockTupleNoKeyExclusive, LockWaitBlock) ==
-                 TM_Ok)
-            return row;
-    }
-}
-
 void delete_row(const opened_table& table, ItemPointer found)
 {
     simple_heap_delete(table.heap, found);
@@ -231,7 +221,7 @@ void delete_row(const opened_table& table, ItemPointer found)
 
 bool insert_row(const opened_table& table, row_values row)
 {
-    HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.heap), row.values, row.nulls);
+    HeapTuple tuple = form_tuple(table, row);
     tuple->t_tableOid = RelationGetRelid(table.heap);
     TransactionId xid = GetCurrentTransactionId();
 
@@ -254,7 +244,7 @@ bool insert_row(const opened_table& table, row_values row)
 
 void update_row(const opened_table& table, ItemPointer found, row_values row)
 {
-    HeapTuple tuple = heap_form_tuple(RelationGetDescr(table.heap), row.values, row.nulls);
+    HeapTuple tuple = form_tuple(table, row);
     compat::index_need need;
     if (compat::heap_update(table.heap, found, tuple, need) != TM_Ok)
         elog(ERROR, "fencelock: a locked row of \"%s\" has changed",

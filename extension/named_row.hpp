@@ -34,13 +34,10 @@ row_versions find_row(const opened_table& table, std::string_view name);
 
 // Values of a row, in the order of the table's columns; the first is the name.
 struct row_values {
-    Datum* values;
-    bool* nulls;
+    const Datum* values;
+    const bool* nulls;
+    int count;
 };
-
-// Finds the row and locks it against everybody, waiting for whoever writes or holds it. The settled
-// version is then the newest one; where there is none, nobody was inserting one either.
-row_versions find_and_lock_row(const opened_table& table, std::string_view name);
 
 // Locks a version as long as the (sub)transaction lasts. TM_Ok where done; any other result means
 // that the version is no longer the newest or, with LockWaitSkip, that somebody holds it.

@@ -78,6 +78,15 @@ inline TM_Result heap_update(Relation heap, ItemPointer old_tid, HeapTuple tuple
     return result;
 }
 
+inline Oid primary_key_of(Relation heap)
+{
+#if PG_VERSION_NUM >= 180000
+    return ::RelationGetPrimaryKeyIndex(heap, false);
+#else
+    return ::RelationGetPrimaryKeyIndex(heap);
+#endif
+}
+
 inline bool conditional_lock_tuple(Relation heap, ItemPointer tid, LOCKMODE mode)
 {
 #if PG_VERSION_NUM >= 180000
@@ -95,15 +104,6 @@ inline TimeLineID insertion_timeline()
     return GetWALInsertionTimeLine();
 #else
     return ThisTimeLineID;
-#endif
-}
-
-inline bool conditional_xact_lock_wait(TransactionId xid)
-{
-#if PG_VERSION_NUM >= 180000
-    return ::ConditionalXactLockTableWait(xid, false);
-#else
-    return ::ConditionalXactLockTableWait(xid);
 #endif
 }
 

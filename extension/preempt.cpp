@@ -1,7 +1,5 @@
 #include "preempt.hpp"
 
-#include <csignal>
-
 #include "pg_compat.hpp"
 #include "settings.hpp"
 
@@ -9,56 +7,101 @@ namespace fencelock {
 
 namespace {
 
-constexpr long shortest_pause_ms = 1;
-constexpr long longest_pause_ms = 20;
-
-// True where the transaction has ended before the time was over. Looks again and again instead of
-// sleeping on the lock, as such a sleep could be cut short only by an error.
-bool ends_within(TransactionId holder, int milliseconds)
+// Sleeps on the transaction's lock as ever, so that deadlocks are found, but for no longer than
+// this: then lock_timeout, set for the while, ends the sleep by an error, which a subtransaction
+// takes back. True where the transaction has ended.
+bool ends_within(TransactionId holder, const blocked_row& blocked, int milliseconds)
 {
-    TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), milliseconds);
-    long pause = shortest_pause_ms;
-    while (!compat::conditional_xact_lock_wait(holder)) {
-        if (GetCurrentTimestamp() >= deadline)
-            return false;
-        (void)WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause,
-                        PG_WAIT_EXTENSION);
-        ResetLatch(MyLatch);
-        CHECK_FOR_INTERRUPTS();
-        pause = std::min(pause * 2, longest_pause_ms);
+    MemoryContext memory = CurrentMemoryContext;
+    ResourceOwner owner = CurrentResourceOwner;
+    int callers_timeout = LockTimeout;
+    volatile bool ended = false;
+    ErrorData* volatile error = nullptr;
+
+    BeginInternalSubTransaction(nullptr);
+    MemoryContextSwitchTo(memory);
+    LockTimeout = milliseconds;
+    PG_TRY();
+    {
+        XactLockTableWait(holder, blocked.heap, blocked.tid, XLTW_Update);
+        ended = true;
     }
-    return true;
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(memory);
+        error = CopyErrorData();
+        FlushErrorState();
+    }
+    PG_END_TRY();
+    LockTimeout = callers_timeout;
+    if (ended)
+        ReleaseCurrentSubTransaction();
+    else
+        RollbackAndReleaseCurrentSubTransaction();
+    MemoryContextSwitchTo(memory);
+    CurrentResourceOwner = owner;
+
+    if (error != nullptr && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+        ReThrowError(error);
+    return ended;
 }
 
-void end_session_of(TransactionId holder, const blocked_token& blocked)
+// The caller's own lock_timeout comes first where it is shorter.
+bool preempts_before_timeout()
 {
-    TransactionId top = SubTransGetTopmostTransaction(holder);
-    int pid = compat::terminate_backend_of(top);
-    if (pid > 0)
+    return preempt_after() > 0 && (LockTimeout == 0 || preempt_after() < LockTimeout);
+}
+
+void report_ended(int pid, TransactionId holder, const blocked_row& blocked)
+{
+    if (blocked.waiting == no_token)
+        ereport(LOG,
+                (errmsg("ended the session with PID %d: its transaction %u had kept others from "
+                        "getting a fencing token for %d ms",
+                        pid, holder, preempt_after())));
+    else
         ereport(
             LOG,
             (errmsg(
                 "ended the session with PID %d: its transaction %u held fencing token " INT64_FORMAT
                 " while token " INT64_FORMAT " had waited for %d ms",
-                pid, top, blocked.holding, blocked.waiting, preempt_after())));
+                pid, holder, blocked.holding, blocked.waiting, preempt_after())));
+}
+
+void report_prepared(TransactionId holder, const blocked_row& blocked)
+{
+    ereport(WARNING,
+            (blocked.waiting == no_token
+                 ? errmsg("getting a fencing token waits for a prepared transaction")
+                 : errmsg("fencing token " INT64_FORMAT
+                          " waits for a prepared transaction with token " INT64_FORMAT,
+                          blocked.waiting, blocked.holding),
+             errdetail("Prepared transaction %u has no session that could be ended.", holder),
+             errhint("See pg_prepared_xacts, and COMMIT PREPARED or ROLLBACK PREPARED it.")));
+}
+
+void end_session_of(TransactionId top, const blocked_row& blocked)
+{
+    int pid = compat::terminate_backend_of(top);
+    if (pid > 0)
+        report_ended(pid, top, blocked);
     else if (TransactionIdIsInProgress(top))
-        ereport(WARNING,
-                (errmsg("fencing token " INT64_FORMAT
-                        " waits for a prepared transaction with token " INT64_FORMAT,
-                        blocked.waiting, blocked.holding),
-                 errdetail("Prepared transaction %u has no session that could be ended.", top),
-                 errhint("See pg_prepared_xacts, and COMMIT PREPARED or ROLLBACK PREPARED it.")));
+        report_prepared(top, blocked);
 }
 
 } // namespace
 
-void wait_for_transaction(TransactionId holder, const blocked_token& blocked)
+void wait_for_transaction(TransactionId holder, const blocked_row& blocked, TransactionId& overdue)
 {
-    bool may_preempt = preempt_after() > 0 && blocked.holding < blocked.waiting;
-    if (may_preempt) {
-        if (ends_within(holder, preempt_after()))
-            return;
-        end_session_of(holder, blocked);
+    TransactionId top = SubTransGetTopmostTransaction(holder);
+    if (blocked.may_preempt && preempts_before_timeout() && overdue != top) {
+        if (!ends_within(holder, blocked, preempt_after()))
+            overdue = top;
+        return;
+    }
+    if (blocked.may_preempt && overdue == top) {
+        end_session_of(top, blocked);
+        overdue = InvalidTransactionId;
     }
     XactLockTableWait(holder, blocked.heap, blocked.tid, XLTW_Update);
 }

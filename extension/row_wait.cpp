@@ -2,6 +2,7 @@
 
 #include "pg_compat.hpp"
 #include "preempt.hpp"
+#include "row_holders.hpp"
 
 namespace fencelock {
 
@@ -54,65 +55,6 @@ void leave_line(row_queue& queue, LOCKMODE mode)
     ItemPointerSetInvalid(&queue.position);
 }
 
-bool conflicts(LockTupleMode wanted, MultiXactStatus held)
-{
-    switch (held) {
-    case MultiXactStatusForKeyShare:
-        return false;
-    case MultiXactStatusForShare:
-        return wanted != LockTupleShare;
-    default:
-        return true;
-    }
-}
-
-// How a single transaction in xmax holds the tuple.
-MultiXactStatus status_of(uint16 infomask)
-{
-    if (HEAP_XMAX_IS_KEYSHR_LOCKED(infomask))
-        return MultiXactStatusForKeyShare;
-    if (HEAP_XMAX_IS_SHR_LOCKED(infomask))
-        return MultiXactStatusForShare;
-    return MultiXactStatusNoKeyUpdate; // every stronger status conflicts alike with our two modes
-}
-
-// The transactions named in xmax, finished ones included; palloc'd, null where there are none.
-int members_of(HeapTupleHeader header, MultiXactMember** members)
-{
-    TransactionId xmax = HeapTupleHeaderGetRawXmax(header);
-    *members = nullptr;
-    if (!TransactionIdIsValid(xmax))
-        return 0;
-    if ((header->t_infomask & HEAP_XMAX_IS_MULTI) != 0)
-        return std::max(0, GetMultiXactIdMembers(xmax, members, false,
-                                                 HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask)));
-    *members = static_cast<MultiXactMember*>(palloc(sizeof(MultiXactMember)));
-    (*members)->xid = xmax;
-    (*members)->status = status_of(header->t_infomask);
-    return 1;
-}
-
-bool is_other_in_progress(TransactionId xid)
-{
-    return !TransactionIdIsCurrentTransactionId(xid) && TransactionIdIsInProgress(xid);
-}
-
-// The next transaction to wait for, invalid where none is left.
-TransactionId holder_of(const row_version& version, LockTupleMode mode)
-{
-    if (TransactionIdIsValid(version.writer))
-        return version.writer;
-    HeapTupleHeader header = version.tuple->t_data;
-    if ((header->t_infomask & HEAP_XMAX_INVALID) != 0)
-        return InvalidTransactionId;
-    MultiXactMember* members;
-    int count = members_of(header, &members);
-    for (int i = 0; i < count; i++)
-        if (conflicts(mode, members[i].status) && is_other_in_progress(members[i].xid))
-            return members[i].xid;
-    return InvalidTransactionId;
-}
-
 LOCKMODE line_mode(LockTupleMode mode)
 {
     return mode == LockTupleShare ? ShareLock : ExclusiveLock;
@@ -159,10 +101,13 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
         queue.waited = true;
         return queue_result::look_again;
     }
-    TransactionId holder = holder_of(version, mode);
-    if (TransactionIdIsValid(holder)) {
+    row_holder holder = holder_of(version, mode);
+    if (TransactionIdIsValid(holder.transaction)) {
         queue.waited = true;
-        wait_for_transaction(holder, {queue.heap, version.tid(), queue.presented, holding});
+        bool newer = holder.by_claim_or_issue && holding < queue.presented;
+        wait_for_transaction(holder.transaction,
+                             {queue.heap, version.tid(), newer, queue.presented, holding},
+                             queue.overdue);
     }
     return queue_result::look_again;
 }
@@ -179,28 +124,6 @@ queue_result stand_behind_waiters(row_queue& queue, const row_version& version, 
         return queue_result::nobody_waits;
     }
     return wait_for_row(queue, version, LockTupleShare, queue.presented, bound);
-}
-
-bool is_held(const row_version& version, LockTupleMode mode)
-{
-    return TransactionIdIsValid(holder_of(version, mode));
-}
-
-bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers)
-{
-    HeapTupleHeader header = version.tuple->t_data;
-    TransactionId writer = HeapTupleHeaderGetXmin(header);
-    if (!TransactionIdIsCurrentTransactionId(writer) && XidInMVCCSnapshot(writer, snapshot))
-        return true;
-    if (!with_lockers)
-        return false;
-    MultiXactMember* members;
-    int count = members_of(header, &members);
-    for (int i = 0; i < count; i++)
-        if (!TransactionIdIsCurrentTransactionId(members[i].xid) &&
-            XidInMVCCSnapshot(members[i].xid, snapshot))
-            return true;
-    return false;
 }
 
 } // namespace fencelock

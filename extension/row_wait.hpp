@@ -19,6 +19,7 @@ struct row_queue {
     token presented;
     bool announced;
     bool waited;              // for anybody, at any time
+    TransactionId overdue;    // has been waited for as long as fencelock.preempt_after
     ItemPointerData position; // the version in whose line this check stands; invalid: in none
     LOCKMODE line_mode;       // and how
 };
@@ -42,13 +43,5 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
 // For a check that could share the version at once: whether others stand in line there, which it
 // must not overtake.
 queue_result stand_behind_waiters(row_queue& queue, const row_version& version, token& bound);
-
-// Whether a transaction in progress, not ours, holds the version in a way that conflicts with this
-// mode.
-bool is_held(const row_version& version, LockTupleMode mode);
-
-// Whether the snapshot does not see the version's writer (or, if asked, one of its remembered
-// lockers) as finished.
-bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers);
 
 } // namespace fencelock

@@ -109,3 +109,30 @@ DROP TABLE attached, with_others;
 DROP FUNCTION note_it();
 DROP TABLE "Odd ""schema"""."Odd 'table'";
 DROP SCHEMA "Odd ""schema""";
+
+-- One that was crippled is not the same: a condition, a column list, a replica's guard, a disabled TRUNCATE trigger.
+CREATE TABLE crippled (id int PRIMARY KEY, fence_token bigint);
+SELECT fence_attach('crippled', 'cri:{id}');
+DROP TRIGGER zz_fence_guard ON crippled;
+CREATE TRIGGER zz_fence_guard BEFORE INSERT OR UPDATE OR DELETE ON crippled FOR EACH ROW
+    WHEN (pg_trigger_depth() = 99) EXECUTE FUNCTION fence_guard('resource=cri:{id}', 'token=fence_token');
+ALTER TABLE crippled DISABLE TRIGGER zz_fence_guard_truncate;
+SELECT fence_attach('crippled', 'cri:{id}');
+SELECT pg_temp.outcome_code('INSERT INTO crippled VALUES (1)'), pg_temp.outcome_code('TRUNCATE crippled');
+DROP TRIGGER zz_fence_guard ON crippled;
+CREATE TRIGGER zz_fence_guard BEFORE INSERT OR UPDATE OF fence_token OR DELETE ON crippled FOR EACH ROW
+    EXECUTE FUNCTION fence_guard('resource=cri:{id}', 'token=fence_token');
+SELECT fence_attach('crippled', 'cri:{id}');
+INSERT INTO crippled VALUES (1, 1);
+SELECT pg_temp.outcome_code('UPDATE crippled SET id = 2');
+ALTER TABLE crippled ENABLE REPLICA TRIGGER zz_fence_guard;
+SELECT fence_attach('crippled', 'cri:{id}');
+SELECT pg_temp.outcome_code('UPDATE crippled SET id = 2');
+DROP TABLE crippled;
+
+-- An option in the place of the token column; a table of fencelock's own.
+CREATE TABLE misplaced (id int PRIMARY KEY);
+SELECT pg_temp.outcome($$SELECT fence_attach('misplaced', 'mis:{id}', 'mark=row')$$);
+SELECT count(*) FROM pg_attribute WHERE attrelid = 'misplaced'::regclass AND attnum > 0;
+SELECT pg_temp.outcome_code($$SELECT fence_attach('fence_resource', 'x:{resource}')$$);
+DROP TABLE misplaced;

@@ -134,3 +134,12 @@ CREATE TABLE no_key (id int);
 SELECT pg_temp.outcome_code($$SELECT fence_attach('no_key', 'row:{id}', 'fence_token', 'mark=row')$$);
 
 DROP TABLE own_mark, not_whole, two_columns, partly_unique, its_child, with_child, no_key;
+-- Two rows must not share a name: text beside text does not tell them apart, nor do digits beside digits.
+CREATE TABLE twins (a text, b text, m int, n int, PRIMARY KEY (a, b), UNIQUE (m, n), UNIQUE (a, m));
+SELECT pg_temp.outcome($$SELECT fence_attach('twins', '{a}{b}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome_code($$SELECT fence_attach('twins', '{a}:{b}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome_code($$SELECT fence_attach('twins', '{m}{n}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome_code($$SELECT fence_attach('twins', '{m}-{n}', 'fence_token', 'mark=row')$$);
+SELECT fence_attach('twins', 'twins:{m}:{n}', 'fence_token', 'mark=row');
+SELECT fence_attach('twins', 'twins:{a}/{m}', 'fence_token', 'mark=row');
+DROP TABLE twins;

@@ -92,7 +92,7 @@ isnt(value($node, "SELECT stats_reset FROM fence_stat WHERE datname = 'one'", 'o
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
 $node->restart;
 my $messages = messages_of($node, 'TABLE fence_stat', db => 'one');
-if ($node->pg_version >= 17)
+if (version_of($node) >= 17)
 {
 	unlike($messages, qr/NOTICE/, '17 and newer: not preloaded, it has nothing to say');
 	use_all($node, 'two');

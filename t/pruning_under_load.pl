@@ -81,7 +81,7 @@ SELECT fence_release('lease:' || :client_id, 'owner', max(token)) FROM issued
 my $prune = q{
 SELECT fence_prune('0');
 };
-$node->pgbench('--no-vacuum --client=8 --jobs=2 --transactions=400 --max-tries=1',
+$node->pgbench('--no-vacuum --client=8 --jobs=2 --transactions=400',
 	0, [qr{processed: 3200/3200}], [qr{^(?!.*ERROR)}s],
 	'issues, checks and leases go on beside prunes',
 	{ 'issue@6' => $issue_and_check, 'lease@2' => $lease, 'prune@2' => $prune });

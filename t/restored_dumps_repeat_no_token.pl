@@ -48,10 +48,12 @@ dump_shop('data.dump', '-Fc', '--data-only');
 # What the original goes on to issue.
 next_token($node, 'order:1', 1000, 'shop');
 
+my $dumped = "dumped $mark";
+
 sub is_good_restore
 {
 	my ($at, $what, $db) = @_;
-	is(value($at, "SELECT status || ' ' || fence_token FROM orders", $db), "dumped $mark", "$what: the data is there");
+	is(value($at, "SELECT status || ' ' || fence_token FROM orders", $db), $dumped, "$what: the data is there");
 	is(value($at, "SELECT fence_token('order:1') || ' ' || fence_token('counted:elsewhere')", $db), "$mark 77",
 		"$what: the marks are kept");
 	is(sqlstate_of($at, "SELECT fence_check('counted:elsewhere', 77, 'another')", db => $db), 'LF003',
@@ -100,6 +102,17 @@ in_a_copy {
 	is_good_restore($node, 'another schema', 'fences');
 };
 
+# Into the database that it was dumped from, where all was dropped and made anew. No trigger has told anything, neither
+# before the dump nor after it.
+in_a_copy {
+	$node->safe_psql('shop', 'DROP TABLE orders; DROP EXTENSION fencelock');
+	$node->command_ok(
+		[ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('shop'), '-f', "$dir/schema.sql" ],
+		'the schema anew, in place');
+	restore_custom($node, 'shop', 'data.dump', '--disable-triggers');
+	is_good_restore($node, 'dropped and restored in place', 'shop');
+};
+
 # Under the name of what it was dumped from.
 $node->safe_psql('postgres', 'DROP DATABASE shop');
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
@@ -114,6 +127,16 @@ is_good_restore($node, 'same name', 'shop');
 	like($messages, qr/ERROR:  .*(LF00|fencing token|duplicate key)/, 'data alone: the guard is in the way of it');
 	is(value($node, 'SELECT status FROM orders', 'shop'), $before, 'data alone: the table is as it was');
 }
+
+# A dump of the very database that it comes back to: system, timeline and database are those of the dump.
+is_live($node, 'before the second dump', 'shop');
+$mark = value($node, "SELECT fence_token('order:1')", 'shop');
+$dumped = value($node, "SELECT status || ' ' || fence_token FROM orders", 'shop');
+$node->safe_psql('shop', "SELECT fence_check('counted:elsewhere', 77, 'its owner')");
+$history = value($node, 'SELECT fence_history()', 'shop');
+dump_shop('schema.dump', '-Fc', '--schema-only');
+dump_shop('data.dump', '-Fc', '--data-only');
+next_token($node, 'order:1', 1000, 'shop');
 
 # As somebody does it who wants the old state back: empties the extension's tables and switches triggers off.
 wait_for_next_interval($node);
@@ -135,7 +158,7 @@ is(value($node, "SELECT count(*) FROM fence_issuer", 'shop'), 0, '(all was prune
 $node->command_fails(
 	[ 'pg_restore', '-d', $node->connstr('shop'), '--disable-triggers', "$dir/data.dump" ],
 	'pg_restore --data-only --disable-triggers beside what is there');
-is(value($node, "SELECT status || ' ' || fence_token FROM orders", 'shop'), "dumped $mark",
+is(value($node, "SELECT status || ' ' || fence_token FROM orders", 'shop'), $dumped,
 	'old data after a prune: the data is there');
 is_live($node, 'old data after a prune', 'shop');
 

@@ -174,13 +174,16 @@ sub goes_on
 	$_->close foreach ($holder, $waiter);
 }
 
-# A prune is no holder. It has deleted the row that the newer token waits for.
+# A prune is no holder. It has deleted the row that the newer token waits for. (In a database of its own, for the floor
+# that it leaves.)
 {
-	my $first = value($node, "SELECT fence_issue('pruned', 10)");
-	$node->safe_psql('postgres', "SELECT fence_check('pruned', $first)");
-	my $prune = PsqlSession->new($node);
+	$node->safe_psql('postgres', 'CREATE DATABASE pruned');
+	$node->safe_psql('pruned', 'CREATE EXTENSION fencelock');
+	my $first = value($node, "SELECT fence_issue('pruned', 10)", 'pruned');
+	$node->safe_psql('pruned', "SELECT fence_check('pruned', $first)");
+	my $prune = PsqlSession->new($node, db => 'pruned');
 	$prune->run("BEGIN; SELECT fence_prune('0')");
-	my $waiter = impatient();
+	my $waiter = impatient(db => 'pruned');
 	$waiter->send("SELECT fence_check('pruned', $first + 1)");
 	my ($prune_pid, $waiter_pid) = ($prune->pid, $waiter->pid);
 	$node->poll_query_until('postgres', "
@@ -188,6 +191,7 @@ sub goes_on
 		FROM pg_stat_activity") or die 'the check does not wait for the prune';
 	goes_on($prune, 'fence_prune');
 	$waiter->result;
+	is($waiter->sqlstate, 'LF001', 'fence_prune: a token below the floor that it leaves is stale');
 	$waiter->close;
 }
 

@@ -9,6 +9,7 @@
 #include <fencelock/client.hpp>
 
 #include "database.hpp"
+#include "observer.hpp"
 #include "refusal_memory.hpp"
 #include "renewer.hpp"
 
@@ -17,7 +18,7 @@ namespace fencelock::detail {
 class core {
   public:
     core(std::vector<std::shared_ptr<issuer>> issuers_in_order, std::shared_ptr<database> db_,
-         client_options const& options_);
+         client_options const& options_, std::shared_ptr<detail::observer> observer_);
 
     /// In a forked child the threads are gone, and the connections are the parent's: nothing here
     /// may be used, nor destroyed.
@@ -26,6 +27,7 @@ class core {
     std::vector<std::shared_ptr<issuer>> const issuers; ///< the second is the fallback, if any
     std::shared_ptr<database> const db;
     client_options const options;
+    std::shared_ptr<detail::observer> const observer;
     refusal_memory refusals;
     detail::renewer renewer;
 

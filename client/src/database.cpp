@@ -46,6 +46,10 @@ void judge(std::exception const& e, std::string const& resource)
     case database_fault::configuration:
         break;
     }
+    if (sqlstate_of(e) == "42501")
+        throw configuration_error{
+            why + " (a superuser lets a role use fencelock by SELECT fence_grant('role'))",
+            resource};
     throw configuration_error{why, resource};
 }
 
@@ -69,7 +73,11 @@ std::string schema_of_extension(pqxx::transaction_base& tx)
     return found[0][0].as<std::string>();
 }
 
-database::database(std::string const& conninfo) : conninfo_{with_defaults(conninfo)} {}
+database::database(std::optional<std::string> const& conninfo)
+{
+    if (conninfo)
+        conninfo_ = with_defaults(*conninfo);
+}
 
 database::~database() = default;
 
@@ -180,8 +188,10 @@ std::unique_ptr<database_session> database::take_idle()
 
 std::unique_ptr<database_session> database::connect()
 try {
+    if (!conninfo_)
+        throw configuration_error{"this client was made without a database"};
     auto session = std::make_unique<database_session>();
-    session->connection = std::make_unique<pqxx::connection>(conninfo_);
+    session->connection = std::make_unique<pqxx::connection>(*conninfo_);
     forbid_reconnect(*session->connection);
     session->socket = unique_fd{::fcntl(session->connection->sock(), F_DUPFD_CLOEXEC, 0)};
     pqxx::nontransaction tx{*session->connection};

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,8 @@ std::string schema_of_extension(pqxx::transaction_base& tx);
 /// Thread-safe: every call and every transaction has a session to itself.
 class database {
   public:
-    explicit database(std::string const& conninfo);
+    /// Without `conninfo`, what needs a connection throws configuration_error.
+    explicit database(std::optional<std::string> const& conninfo);
     ~database();
     database(database const&) = delete;
     database& operator=(database const&) = delete;
@@ -69,7 +71,7 @@ class database {
     std::vector<std::string> run(database_session& session, std::string const& sql,
                                  steady::time_point deadline);
 
-    std::string const conninfo_;
+    std::optional<std::string> conninfo_; // complete
     deadline_watch watch_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<database_session>> idle_;

@@ -1,6 +1,7 @@
 #include "keys.hpp"
 
 #include <array>
+#include <charconv>
 #include <stdexcept>
 
 #include <openssl/evp.h>
@@ -33,10 +34,47 @@ std::string sha256_hex(std::string_view bytes)
 
 } // namespace
 
-redis_keys keys_of(std::string_view resource)
+redis_keys keys_of(std::string_view resource, key_preset preset)
 {
+    if (preset == key_preset::plain) {
+        std::string const name{resource};
+        return {"lock:" + name, "fence:" + name, "wake:" + name};
+    }
     auto const stem = "fencelock:v1:{" + encode_resource(resource) + "}:";
     return {stem + "lock", stem + "state", stem + "wake"};
+}
+
+std::optional<std::string> resource_of_lock(std::string_view key, key_preset preset)
+{
+    auto const eat = [&key](std::string_view begin, std::string_view end) {
+        if (!key.starts_with(begin) || !key.ends_with(end))
+            return false;
+        key = key.substr(begin.size(), key.size() - begin.size() - end.size());
+        return true;
+    };
+    if (preset == key_preset::plain)
+        return eat("lock:", "") ? std::optional{std::string{key}} : std::nullopt;
+    if (!eat("fencelock:v1:{", "}:lock"))
+        return std::nullopt;
+    std::string resource;
+    for (std::size_t i = 0; i < key.size(); ++i) {
+        if (key[i] != '%') {
+            resource += key[i];
+            continue;
+        }
+        unsigned byte = 0;
+        auto const* const digits = key.data() + i + 1;
+        if (i + 2 >= key.size() || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2)
+            return std::nullopt;
+        resource += static_cast<char>(byte);
+        i += 2;
+    }
+    return resource;
+}
+
+std::string lock_pattern(key_preset preset)
+{
+    return preset == key_preset::plain ? "lock:*" : "fencelock:v1:{*}:lock";
 }
 
 std::string encode_resource(std::string_view resource)

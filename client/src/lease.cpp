@@ -83,10 +83,21 @@ release_outcome lease::release() noexcept
         auto const was_ours = issuer_->release(id_, steady::now() + core_->options.attempt_timeout);
         std::lock_guard const guard{mutex_};
         state_ = state::ended;
+        core_->observer->released += was_ours ? 1 : 0;
         return was_ours ? release_outcome::released : release_outcome::not_held;
     } catch (...) {
         return release_outcome::unknown; // still `ending`: release() may be tried again
     }
+}
+
+held_lease lease::detach()
+{
+    require_held();
+    std::lock_guard const guard{mutex_};
+    if (state_ != state::held)
+        throw loss();
+    state_ = state::ended;
+    return id_;
 }
 
 void lease::confirm(steady::time_point deadline)
@@ -115,25 +126,32 @@ void lease::confirm(steady::time_point deadline)
 
 void lease::refused(std::int64_t mark) noexcept
 try {
-    core_->refusals.refused(id_.resource, mark != 0 ? mark : block_end_);
+    auto ended = id_;
+    ended.refused_up_to = mark != 0 ? mark : block_end_;
+    core_->refusals.refused(id_.resource, ended.refused_up_to);
+    ++core_->observer->refused;
     lose("the database refused its token");
-    issuer_->release(id_, steady::now() + core_->options.attempt_timeout);
+    issuer_->release(ended, steady::now() + core_->options.attempt_timeout);
 } catch (...) { // the TTL ends it
 }
 
-void lease::rethrow_refusal(std::exception const& e, bool statement_of_caller)
+void lease::rethrow_refusal(std::exception const& e)
 {
     auto what = refusal_of(e);
     if (!what)
         return;
-    if (!statement_of_caller)
-        what->resource = id_.resource;
-    // A guard may hide the resource from this role: then the token tells whose lease it was.
-    bool const is_mine =
-        what->token == id_.token && (what->resource.empty() || what->resource == id_.resource);
-    if (is_mine && what->ends_lease())
-        refused(what->mark);
+    what->resource = id_.resource;
+    note_refusal(*what);
     throw_refusal(*what);
+}
+
+// A guard may hide the resource from this role: then the token tells whose lease it was.
+void lease::note_refusal(refusal const& what) noexcept
+{
+    bool const is_mine =
+        what.token == id_.token && (what.resource.empty() || what.resource == id_.resource);
+    if (is_mine && what.ends_lease())
+        refused(what.mark);
 }
 
 next_visit lease::first_visit() const
@@ -154,7 +172,14 @@ try {
         auto const limit = std::min(cut, steady::now() + renewal_limit(ttl_));
         if (!renew_until(std::min(limit, valid_until())))
             return std::nullopt;
-    } catch (std::exception const&) { // no answer, or one that may change: the lease runs on
+    } catch (std::exception const& e) { // no answer, or one that may change: the lease runs on
+        ++core_->observer->failed_renewals;
+        core_->observer->tell(log_level::warning,
+                              "renewing the lock of \"" + id_.resource +
+                                  "\" failed, to be tried "
+                                  "again: " +
+                                  e.what(),
+                              id_.resource, id_.token);
         next = steady::now() + pause_after_failure(ttl_);
     }
     auto const validity = valid_until();
@@ -172,6 +197,7 @@ bool lease::renew_until(steady::time_point deadline)
         lose("it expired, or was ended by somebody else");
         return false;
     }
+    ++core_->observer->renewals;
     std::lock_guard const guard{mutex_};
     if (state_ == state::held)
         valid_until_ = std::max(valid_until_, *counted_from + reliable(ttl_));
@@ -189,6 +215,8 @@ void lease::lose(std::string const& why)
     auto const told = loss();
     guard.unlock();
 
+    ++core_->observer->lost;
+    core_->observer->tell(log_level::warning, told.what(), id_.resource, id_.token);
     stop_.request_stop();
     try {
         if (on_lost)

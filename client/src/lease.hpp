@@ -39,16 +39,21 @@ class lease {
 
     bool renew();
     release_outcome release() noexcept;
+
+    /// Ends the handle, not the lease. Throws lock_lost where that is over.
+    held_lease detach();
     void confirm(steady::time_point deadline);
 
     /// The database refused the token: the lease is lost, and is released. The next acquire of the
     /// resource gets a higher token.
     void refused(std::int64_t mark) noexcept;
 
-    /// Throws fencelock's own error where `e` is the server's refusal of a token, and ends the
-    /// lease where that is this lease's; else returns. `e` comes from a statement that presented
-    /// this lease's token, or, with `statement_of_caller`, may have presented others.
-    void rethrow_refusal(std::exception const& e, bool statement_of_caller = false);
+    /// Throws fencelock's own error where `e` is the server's refusal of this lease's token, which
+    /// ends the lease; else returns. `e` comes from a statement that presented no other token.
+    void rethrow_refusal(std::exception const& e);
+
+    /// Ends the lease where it is this lease's token that was refused.
+    void note_refusal(refusal const& what) noexcept;
 
     next_visit first_visit() const;
 

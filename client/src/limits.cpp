@@ -38,19 +38,41 @@ std::size_t utf8_sequence(std::string_view bytes) noexcept
     return length;
 }
 
+void check_text(std::string_view text, std::string const& what, std::size_t longest,
+                std::string_view resource)
+{
+    std::string trouble;
+    if (text.empty())
+        trouble = " is empty";
+    else if (text.size() > longest)
+        trouble =
+            " has " + std::to_string(text.size()) + " bytes, more than " + std::to_string(longest);
+    else if (text.find('\0') != std::string_view::npos)
+        trouble = " contains a NUL byte";
+    else if (!is_utf8(text))
+        trouble = " is not valid UTF-8";
+    if (!trouble.empty())
+        throw invalid_argument{what + trouble, std::string{resource}};
+}
+
 } // namespace
 
 void check_resource(std::string_view resource)
 {
-    if (resource.empty())
-        throw invalid_argument{"the resource name is empty"};
-    if (resource.size() > longest_resource)
-        throw invalid_argument{"the resource name has " + std::to_string(resource.size()) +
-                               " bytes, more than " + std::to_string(longest_resource)};
-    if (resource.find('\0') != std::string_view::npos)
-        throw invalid_argument{"the resource name contains a NUL byte"};
-    if (!is_utf8(resource))
-        throw invalid_argument{"the resource name is not valid UTF-8"};
+    check_text(resource, "the resource name", longest_resource, {});
+}
+
+void check_owner(std::string_view owner, std::string_view resource)
+{
+    check_text(owner, "the owner", longest_owner, resource);
+}
+
+void check_lease(held_lease const& lease)
+{
+    check_resource(lease.resource);
+    check_owner(lease.owner, lease.resource);
+    if (lease.token < 1)
+        throw invalid_argument{"a fencing token is above 0", lease.resource, lease.token};
 }
 
 void check_ttl(std::chrono::milliseconds ttl, std::string_view resource)

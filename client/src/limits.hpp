@@ -5,15 +5,24 @@
 #include <cstdint>
 #include <string_view>
 
+#include <fencelock/issuer.hpp>
+
 namespace fencelock::detail {
 
 inline constexpr std::size_t longest_resource = 1024;
+inline constexpr std::size_t longest_owner = 256;
 inline constexpr std::chrono::milliseconds shortest_ttl{1};
 inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 * 365};
 inline constexpr std::int64_t largest_block = std::int64_t{1} << 24;
 
 /// 1 to 1024 bytes of valid UTF-8 without NUL. Throws invalid_argument.
 void check_resource(std::string_view resource);
+
+/// 1 to 256 bytes of valid UTF-8 without NUL. Throws invalid_argument.
+void check_owner(std::string_view owner, std::string_view resource);
+
+/// A resource, an owner, and a token above 0. Throws invalid_argument.
+void check_lease(held_lease const& lease);
 
 /// 1 ms to 1 year. Throws invalid_argument.
 void check_ttl(std::chrono::milliseconds ttl, std::string_view resource);

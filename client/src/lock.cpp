@@ -88,6 +88,11 @@ release_outcome lock::release() noexcept
     return lease_->release();
 }
 
+held_lease lock::detach()
+{
+    return usable().detach();
+}
+
 void lock::confirm(std::chrono::milliseconds limit)
 {
     auto& mine = usable();

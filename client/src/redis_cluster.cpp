@@ -80,6 +80,13 @@ redis_address redis_cluster::server_for(std::string_view key, steady::time_point
     return map_.nodes.empty() ? nodes.front() : map_.nodes.front();
 }
 
+std::vector<redis_address> redis_cluster::servers(steady::time_point deadline)
+{
+    server_for({}, deadline); // so that they are known
+    std::lock_guard const guard{mutex_};
+    return map_.nodes;
+}
+
 void redis_cluster::doubt(redis_address const& server)
 {
     std::lock_guard const guard{mutex_};

@@ -25,7 +25,9 @@ class redis_cluster final : public redis_topology {
     redis_cluster(redis_target const& target, redis_connector const& connector);
 
     redis_address server_for(std::string_view key, steady::time_point deadline) override;
+    std::vector<redis_address> servers(steady::time_point deadline) override;
     void doubt(redis_address const& server) override;
+    bool has_slots() const override { return true; }
     std::optional<redis_address> redirected(redirection const& to,
                                             redis_address const& by) override;
     std::string place() const override { return "Redis Cluster"; }

@@ -8,8 +8,10 @@
 
 #include "keys.hpp"
 #include "numbers.hpp"
+#include "redis_cluster.hpp"
 #include "redis_fault.hpp"
 #include "redis_route.hpp"
+#include "redis_waiter.hpp"
 
 namespace fencelock::detail {
 
@@ -57,8 +59,9 @@ std::string milliseconds_text(milliseconds t)
 
 } // namespace
 
-redis_issuer::redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db)
-    : pool_{std::move(pool)}, database_{std::move(db)}
+redis_issuer::redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db,
+                           std::shared_ptr<observer> watch)
+    : pool_{std::move(pool)}, database_{std::move(db)}, observer_{std::move(watch)}
 {
 }
 
@@ -93,10 +96,15 @@ std::optional<grant> redis_issuer::try_acquire(lease_request const& request)
                              request.resource};
 }
 
+std::unique_ptr<waiter> redis_issuer::new_waiter(std::string const& resource)
+{
+    return std::make_unique<redis_waiter>(pool_, resource);
+}
+
 std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, milliseconds ttl,
                                                       steady::time_point deadline)
 {
-    auto const keys = keys_of(lease.resource);
+    auto const keys = keys_for(lease.resource);
     for (;;) {
         bool unresolved = false;
         auto const [words, sent_at] = ask(
@@ -120,10 +128,14 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
 
 bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 {
+    auto const keys = keys_for(lease.resource);
+    // A plain counter is lifted by the next acquire: it is no hash, and not this client's alone.
+    bool const passes_by = lease.refused_up_to != 0 && pool_->options().keys == key_preset::tagged;
+    auto const refused = passes_by ? std::to_string(lease.refused_up_to) : std::string{};
     bool unresolved = false;
     auto const [words, sent_at] = ask(
         [&](attempt const& now) {
-            return run_release(now, lease.resource, lease.owner, std::to_string(lease.token));
+            return run_release(now, keys, {lease.owner, std::to_string(lease.token), refused});
         },
         lease.resource, deadline, unresolved);
     return words[0] == "RELEASED";
@@ -132,7 +144,16 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, block const& offered,
                                                bool& unresolved)
 {
-    auto const keys = keys_of(request.resource);
+    auto const keys = keys_for(request.resource);
+    if (pool_->options().keys == key_preset::plain)
+        return ask(
+            [&](attempt const& now) {
+                return run_script(now.link, acquire_plain_script, std::array{keys.lock, keys.state},
+                                  std::array{request.owner, milliseconds_text(request.ttl),
+                                             not_after(now), std::to_string(request.above)},
+                                  now.deadline);
+            },
+            request.resource, request.deadline, unresolved);
     auto const history = offered.ticket.empty() ? database_->history() : offered.history;
     return ask(
         [&](attempt const& now) {
@@ -153,7 +174,7 @@ template <typename Run>
 redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
                                        steady::time_point deadline, bool& unresolved)
 {
-    redis_route route{*pool_, keys_of(resource).lock};
+    redis_route route{*pool_, keys_for(resource).lock};
     while (steady::now() < deadline) {
         std::unique_ptr<redis_link> link;
         try {
@@ -203,6 +224,12 @@ try {
         request.resource, request.deadline);
     database_->note_history(row.at(1));
     auto const first = to_token(row.at(0));
+    ++observer_->seeds;
+    observer_->tell(log_level::info,
+                    "reserved the tokens " + std::to_string(first) + " to " +
+                        std::to_string(first + size - 1) + " of \"" + request.resource + "\" for " +
+                        pool_->place(),
+                    request.resource, first);
     return {ticket, std::to_string(first - 1), std::to_string(first + size - 1), row[1]};
 } catch (outcome_unknown const& e) {
     // A reservation that nobody uses hurts nobody, and the ticket brings the same one again.
@@ -213,28 +240,44 @@ try {
 // on their way end at their not-after time.
 void redis_issuer::abandon(lease_request const& request) noexcept
 try {
+    auto const keys = keys_for(request.resource);
     bool unresolved = false;
     ask(
         [&](attempt const& now) {
-            return run_release(now, request.resource, request.owner, std::string{});
+            return run_release(now, keys, {request.owner, {}, {}});
         },
         request.resource, steady::now() + abandon_limit, unresolved);
 } catch (std::exception const&) { // the TTL ends it
 }
 
-// While a slot moves, its node runs no script for a key that is there and one that is not. A lock
-// can be released all the same: the wake list is only a hint.
-redis_reply redis_issuer::run_release(attempt const& now, std::string const& resource,
-                                      std::string const& owner, std::string const& token)
+// A script's keys have to lie on one node; tagged ones always do.
+redis_keys redis_issuer::keys_for(std::string const& resource) const
 {
-    auto const keys = keys_of(resource);
-    std::array const arguments{owner, token};
+    auto keys = keys_of(resource, pool_->options().keys);
+    auto const slot = slot_of(keys.lock);
+    if (pool_->topology().has_slots() &&
+        (slot_of(keys.state) != slot || slot_of(keys.wake) != slot))
+        throw invalid_argument{"with plain keys in a cluster, the name of the resource \"" +
+                                   resource +
+                                   "\" needs a hash tag, as \"order:{1001}\" has: its keys have to "
+                                   "lie in one slot",
+                               resource};
+    return keys;
+}
+
+// While a slot moves, its node runs no script for a key that is there and one that is not. A lock
+// can be released all the same: the wake list is only a hint, and of tokens that were refused, the
+// next refusal tells again.
+redis_reply redis_issuer::run_release(attempt const& now, redis_keys const& keys,
+                                      std::array<std::string, 3> arguments)
+{
     try {
-        return run_script(now.link, release_script, std::array{keys.lock, keys.wake}, arguments,
-                          now.deadline);
+        return run_script(now.link, release_script, std::array{keys.lock, keys.wake, keys.state},
+                          arguments, now.deadline);
     } catch (redis_error const& e) {
         if (!passes_at_once(e.what()))
             throw;
+        arguments[2].clear();
         return run_script(now.link, release_script, std::array{keys.lock}, arguments, now.deadline);
     }
 }

@@ -1,6 +1,7 @@
 // Leases and tokens from Redis, out of blocks that PostgreSQL reserves.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,16 +9,20 @@
 #include <fencelock/issuer.hpp>
 
 #include "database.hpp"
+#include "keys.hpp"
+#include "observer.hpp"
 #include "redis_pool.hpp"
 
 namespace fencelock::detail {
 
 class redis_issuer final : public issuer {
   public:
-    redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db);
+    redis_issuer(std::shared_ptr<redis_pool> pool, std::shared_ptr<database> db,
+                 std::shared_ptr<observer> watch);
 
     std::string_view name() const noexcept override { return "redis"; }
     std::optional<grant> try_acquire(lease_request const& request) override;
+    std::unique_ptr<waiter> new_waiter(std::string const& resource) override;
     std::optional<steady::time_point> renew(held_lease const& lease, milliseconds ttl,
                                             steady::time_point deadline) override;
     bool release(held_lease const& lease, steady::time_point deadline) override;
@@ -47,13 +52,16 @@ class redis_issuer final : public issuer {
     answer ask_acquire(lease_request const& request, block const& offered, bool& unresolved);
     block reserve(lease_request const& request, std::string const& ticket,
                   std::string const& known_end);
-    static redis_reply run_release(attempt const& now, std::string const& resource,
-                                   std::string const& owner, std::string const& token);
+    redis_keys keys_for(std::string const& resource) const;
+    // `arguments`: owner, token, up to which tokens were refused.
+    static redis_reply run_release(attempt const& now, redis_keys const& keys,
+                                   std::array<std::string, 3> arguments);
     void abandon(lease_request const& request) noexcept;
     static std::string not_after(attempt const& now);
 
     std::shared_ptr<redis_pool> const pool_;
     std::shared_ptr<database> const database_;
+    std::shared_ptr<observer> const observer_;
 };
 
 } // namespace fencelock::detail

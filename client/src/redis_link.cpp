@@ -103,6 +103,11 @@ redis_reply redis_link::command(std::span<std::string const> arguments, steady::
     return permission.type == redis_reply::kind::error ? permission : reply;
 }
 
+void redis_link::interrupt() noexcept
+{
+    socket_.interrupt();
+}
+
 bool redis_link::fresh() const noexcept
 {
     return socket_.quiet() && (!tls_ || tls_->quiet());

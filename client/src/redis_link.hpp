@@ -54,6 +54,10 @@ class redis_link {
 
     redis_address const& address() const noexcept { return address_; }
 
+    /// Ends a command() that another thread waits for: it throws link_failure, and the connection
+    /// is of no more use.
+    void interrupt() noexcept;
+
     /// False where the server has closed the connection, or sent what nobody asked for.
     bool fresh() const noexcept;
 

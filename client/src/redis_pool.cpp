@@ -1,5 +1,7 @@
 #include "redis_pool.hpp"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "limits.hpp"
@@ -25,9 +27,28 @@ redis_pool::redis_pool(redis_target const& target, redis_options const& options)
     check_timeout(options.command_timeout, "command_timeout");
     check_timeout(options.state_idle, "state_idle");
     check_block_size(options.block_size);
+    idle_ = new idle_links{::getpid()};
 }
 
-redis_pool::~redis_pool() = default;
+redis_pool::~redis_pool()
+{
+    auto* const last = idle_.load();
+    if (last->process == ::getpid())
+        delete last; // else they are the parent's
+}
+
+// What a parent left is neither used, for one of the two would read the other's replies, nor
+// closed, nor is its mutex touched, which another of its threads may have held when it forked.
+redis_pool::idle_links& redis_pool::idle()
+{
+    auto* known = idle_.load();
+    while (known->process != ::getpid()) {
+        auto own = std::make_unique<idle_links>(::getpid());
+        if (idle_.compare_exchange_strong(known, own.get()))
+            known = own.release();
+    }
+    return *known;
+}
 
 std::unique_ptr<redis_link> redis_pool::take(redis_address const& server,
                                              steady::time_point deadline)
@@ -35,12 +56,13 @@ std::unique_ptr<redis_link> redis_pool::take(redis_address const& server,
     for (;;) {
         std::unique_ptr<redis_link> link;
         {
-            std::lock_guard const guard{mutex_};
-            auto& idle = idle_[server.display()];
-            if (idle.empty())
+            auto& mine = idle();
+            std::lock_guard const guard{mine.mutex};
+            auto& of_server = mine.by_server[server.display()];
+            if (of_server.empty())
                 break;
-            link = std::move(idle.back());
-            idle.pop_back();
+            link = std::move(of_server.back());
+            of_server.pop_back();
         }
         if (link->fresh())
             return link;
@@ -51,18 +73,20 @@ std::unique_ptr<redis_link> redis_pool::take(redis_address const& server,
 void redis_pool::give_back(std::unique_ptr<redis_link> link)
 {
     link->ask_before_commands(false);
-    std::lock_guard const guard{mutex_};
-    auto& idle = idle_[link->address().display()];
-    if (idle.size() < options_.idle_connections)
-        idle.push_back(std::move(link));
+    auto& mine = idle();
+    std::lock_guard const guard{mine.mutex};
+    auto& of_server = mine.by_server[link->address().display()];
+    if (of_server.size() < options_.idle_connections)
+        of_server.push_back(std::move(link));
 }
 
 void redis_pool::doubt(redis_address const& server)
 {
     topology_->doubt(server);
     links closed_without_the_mutex;
-    std::lock_guard const guard{mutex_};
-    closed_without_the_mutex.swap(idle_[server.display()]);
+    auto& mine = idle();
+    std::lock_guard const guard{mine.mutex};
+    closed_without_the_mutex.swap(mine.by_server[server.display()]);
 }
 
 redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,

@@ -1,6 +1,9 @@
 // The connections to one Redis, of however many servers.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,7 +18,8 @@
 
 namespace fencelock::detail {
 
-/// Thread-safe: every request has a connection to itself, so a slow one holds nobody up.
+/// Thread-safe: every request has a connection to itself, so a slow one holds nobody up. A forked
+/// child may go on using it: it makes connections of its own.
 class redis_pool {
   public:
     redis_pool(redis_target const& target, redis_options const& options);
@@ -39,11 +43,20 @@ class redis_pool {
   private:
     using links = std::vector<std::unique_ptr<redis_link>>;
 
+    struct idle_links {
+        explicit idle_links(pid_t owner) : process{owner} {}
+
+        pid_t const process;
+        std::mutex mutex;
+        std::map<std::string, links> by_server; // by display() of the server
+    };
+
+    idle_links& idle();
+
     redis_options const options_;
     redis_connector const connector_;
     std::unique_ptr<redis_topology> const topology_;
-    std::mutex mutex_;
-    std::map<std::string, links> idle_; // by display() of the server
+    std::atomic<idle_links*> idle_{nullptr}; // owned in the process that made them only
 };
 
 /// Runs a script by its digest; where the server does not know it (flushed, restarted, failed

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "redis_connector.hpp"
 #include "redis_fault.hpp"
@@ -24,12 +25,21 @@ class redis_topology {
     /// (never sent), redis_error or configuration_error.
     virtual redis_address server_for(std::string_view key, steady::time_point deadline) = 0;
 
+    /// All servers that requests may go to, none of them twice. Throws as server_for does.
+    virtual std::vector<redis_address> servers(steady::time_point deadline)
+    {
+        return {server_for({}, deadline)};
+    }
+
     /// `server` failed, or says that it cannot serve now: where requests go is asked for again.
     virtual void doubt(redis_address const& server) = 0;
 
     /// Where `by` sent a request to, noted for the next ones unless it is for one request only.
     /// Nothing where servers cannot redirect.
     virtual std::optional<redis_address> redirected(redirection const& to, redis_address const& by);
+
+    /// Whether keys that belong together have to lie in one slot of a cluster.
+    virtual bool has_slots() const { return false; }
 
     /// For messages.
     virtual std::string place() const = 0;

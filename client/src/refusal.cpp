@@ -1,5 +1,6 @@
 #include "refusal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -22,6 +23,10 @@ constexpr std::array<known_refusal, 4> known_refusals{{
     {"LF003", refusal_kind::conflict, "\" belongs to another owner"},
     {"LF004", refusal_kind::not_issued, "\" was never issued"},
 }};
+
+// What stands before the number that a stale token does not reach; a message has one of them.
+constexpr std::array<std::string_view, 3> marks{"below the mark ", "not above the mark ",
+                                                "below the newest reservation "};
 
 // The number behind the first `words`, 0 where there is none.
 std::int64_t number_after(std::string_view text, std::string_view words)
@@ -63,16 +68,14 @@ std::string_view before_names(std::string_view message)
 // breaks.
 std::string_view primary_message(std::string_view text, std::string_view resource)
 {
-    for (std::string_view const start : {"fencing token ", "no fencing token "}) {
-        auto const at = text.find(start);
-        if (at == std::string_view::npos)
-            continue;
-        text.remove_prefix(at);
-        // The name contains line breaks of its own only where it is in the text.
-        auto const name_end = resource.empty() ? 0 : text.find(resource) + resource.size();
-        return text.substr(0, text.find('\n', name_end));
-    }
-    return text;
+    // Whichever comes first: names, which may contain anything, come later.
+    auto const at = std::min(text.find("no fencing token "), text.find("fencing token "));
+    if (at == std::string_view::npos)
+        return text;
+    text.remove_prefix(at);
+    // The name contains line breaks of its own only where it is in the text.
+    auto const name_end = resource.empty() ? 0 : text.find(resource) + resource.size();
+    return text.substr(0, text.find('\n', name_end));
 }
 
 } // namespace
@@ -89,11 +92,9 @@ std::optional<refusal> parse_refusal(std::string_view sqlstate, std::string_view
         found.message = message;
         auto const numbers = before_names(message);
         found.token = number_after(numbers, "fencing token ");
-        if (found.kind == refusal_kind::stale) {
-            found.mark = number_after(numbers, "below the mark ");
-            if (found.mark == 0)
-                found.mark = number_after(numbers, "below the newest reservation ");
-        }
+        if (found.kind == refusal_kind::stale)
+            for (auto const words : marks)
+                found.mark = std::max(found.mark, number_after(numbers, words));
         return found;
     }
     return std::nullopt;

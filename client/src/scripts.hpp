@@ -11,6 +11,7 @@ struct script {
 };
 
 extern script const acquire_script;
+extern script const acquire_plain_script;
 extern script const renew_script;
 extern script const release_script;
 

@@ -67,6 +67,11 @@ std::size_t stream_socket::receive(std::span<char> into, steady::time_point dead
     }
 }
 
+void stream_socket::interrupt() noexcept
+{
+    ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
 bool stream_socket::quiet() const noexcept
 {
     pollfd watched{socket_.get(), POLLIN, 0};

@@ -38,6 +38,10 @@ class stream_socket {
     /// ended.
     std::size_t receive(std::span<char> into, steady::time_point deadline);
 
+    /// Ends a send() or receive() that another thread waits in: it throws link_failure, and the
+    /// connection is of no more use.
+    void interrupt() noexcept;
+
     /// True where there is nothing to receive, not even an end.
     bool quiet() const noexcept;
 

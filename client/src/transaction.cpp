@@ -41,23 +41,33 @@ bool is_conflict(std::exception const& e)
 } // namespace
 
 struct fenced_transaction::state {
-    detail::lease& mine;
+    std::vector<detail::lease*> leases; // in the order of their resources, none empty
     isolation level;
     std::unique_ptr<database_session> session; // null where the connection is the caller's
     pqxx::connection* connection = nullptr;
     std::string schema;
     std::optional<pqxx::work> work;
 
-    state(detail::lease& held, transaction_options const& options)
-        : mine{held}, level{options.isolation}
+    state(std::vector<detail::lease*> held, transaction_options const& options)
+        : leases{std::move(held)}, level{options.isolation}
     {
-        mine.require_held();
+        if (leases.empty())
+            throw lock_lost{"these handles hold no lock: they were moved from"};
+        require_held();
     }
 
     ~state()
     {
         work.reset(); // rolls back what was not committed
-        mine.shared().db->give_back(std::move(session));
+        db().give_back(std::move(session));
+    }
+
+    database& db() const { return *leases.front()->shared().db; }
+
+    void require_held()
+    {
+        for (auto* one : leases)
+            one->require_held();
     }
 
     void use_own(std::unique_ptr<database_session> own)
@@ -71,22 +81,23 @@ struct fenced_transaction::state {
     {
         connection = &theirs;
         pqxx::nontransaction tx{theirs};
-        schema = mine.shared().db->schema_for(tx);
+        schema = db().schema_for(tx);
     }
 
     // The caller's function has not run yet, so a claim may be repeated.
     void begin()
     {
         for (int tried = 1;; ++tried) {
-            mine.require_held();
+            require_held();
             if (level != isolation::read_committed)
-                mine.confirm(steady::now() + confirm_limit);
+                for (auto* one : leases)
+                    one->confirm(steady::now() + confirm_limit);
             try {
                 claim();
+                require_held(); // the claim may have waited past the lease
                 return;
             } catch (std::exception const& e) {
                 work.reset();
-                mine.rethrow_refusal(e);
                 if (!is_conflict(e) || tried == most_claims)
                     throw;
             }
@@ -94,22 +105,52 @@ struct fenced_transaction::state {
         }
     }
 
-    // One round trip behind BEGIN. The level is always named: a role or database may have another
-    // default.
+    // One round trip for each lease behind BEGIN, so that a refusal is known to be of that lease.
+    // The level is always named: a role or database may have another default.
     void claim()
     {
-        auto const& id = mine.id();
         work.emplace(*connection);
-        work->exec(std::string{"SET TRANSACTION ISOLATION LEVEL "} + name_of(level) + "; SELECT " +
-                   schema + ".fence_check(" + work->quote(id.resource) + "," +
-                   std::to_string(id.token) + "," + work->quote(id.owner) + ")");
+        auto sql = std::string{"SET TRANSACTION ISOLATION LEVEL "} + name_of(level) + "; ";
+        for (auto* one : leases) {
+            auto const& id = one->id();
+            sql += "SELECT " + schema + ".fence_check(" + work->quote(id.resource) + "," +
+                   std::to_string(id.token) + "," + work->quote(id.owner) + ")";
+            try {
+                work->exec(sql);
+            } catch (std::exception const& e) {
+                work.reset();
+                one->rethrow_refusal(e);
+                throw;
+            }
+            sql.clear();
+        }
+    }
+
+    // The lease that an error is about, where it is about one.
+    held_lease subject() const { return leases.size() == 1 ? leases.front()->id() : held_lease{}; }
+
+    std::string names() const
+    {
+        std::string text;
+        for (auto const* one : leases)
+            text += (text.empty() ? "token " : ", token ") + std::to_string(one->id().token) +
+                    " of resource \"" + one->id().resource + "\"";
+        return text;
     }
 };
 
-fenced_transaction::fenced_transaction(lock& held, transaction_options const& options)
-    : state_{std::make_unique<state>(held.usable(), options)}
+std::vector<lease*> fenced_transaction::usable(std::span<lock> held)
 {
-    auto& db = *state_->mine.shared().db;
+    std::vector<lease*> leases;
+    for (auto& one : held)
+        leases.push_back(&one.usable());
+    return leases;
+}
+
+fenced_transaction::fenced_transaction(std::span<lock> held, transaction_options const& options)
+    : state_{std::make_unique<state>(usable(held), options)}
+{
+    auto& db = state_->db();
     state_->use_own(db.take());
     try {
         state_->begin();
@@ -120,14 +161,15 @@ fenced_transaction::fenced_transaction(lock& held, transaction_options const& op
     try {
         state_->begin();
     } catch (pqxx::broken_connection const& e) {
-        auto const& id = state_->mine.id();
-        throw issuer_unavailable{std::string{"PostgreSQL: "} + e.what(), id.resource, id.token};
+        auto const subject = state_->subject();
+        throw issuer_unavailable{std::string{"PostgreSQL: "} + e.what(), subject.resource,
+                                 subject.token};
     }
 }
 
-fenced_transaction::fenced_transaction(lock& held, pqxx::connection& connection,
+fenced_transaction::fenced_transaction(std::span<lock> held, pqxx::connection& connection,
                                        transaction_options const& options)
-    : state_{std::make_unique<state>(held.usable(), options)}
+    : state_{std::make_unique<state>(usable(held), options)}
 {
     state_->use_callers(connection);
     state_->begin();
@@ -144,13 +186,21 @@ void fenced_transaction::commit()
 {
     // COMMIT of an aborted transaction is a ROLLBACK that libpqxx reports as success, so an error
     // that the caller's function swallowed would pass for a commit. This statement fails then.
-    state_->work->exec("SELECT 1");
+    try {
+        state_->work->exec("SELECT 1");
+    } catch (pqxx::broken_connection const& e) {
+        auto const subject = state_->subject();
+        throw issuer_unavailable{
+            std::string{"PostgreSQL: the connection ended before the commit, and nothing was "
+                        "written: "} +
+                e.what(),
+            subject.resource, subject.token};
+    }
     auto const unknown = [this](std::exception const& e) {
-        auto const& id = state_->mine.id();
-        return outcome_unknown{"the commit of a transaction with token " +
-                                   std::to_string(id.token) + " of resource \"" + id.resource +
-                                   "\" was not answered: " + e.what(),
-                               id.resource, id.token};
+        auto const subject = state_->subject();
+        return outcome_unknown{"the commit of a transaction with " + state_->names() +
+                                   " was not answered: " + e.what(),
+                               subject.resource, subject.token};
     };
     try {
         state_->work->commit();
@@ -165,18 +215,22 @@ void fenced_transaction::commit()
 
 void fenced_transaction::rethrow()
 {
-    auto& mine = state_->mine;
     try {
         throw;
     } catch (stale_token const& e) { // a stamp found a newer holder's row
-        if (e.resource() == mine.id().resource && e.token() == mine.id().token && mine.held())
-            mine.refused(e.mark());
+        for (auto* one : state_->leases)
+            if (e.resource() == one->id().resource && e.token() == one->id().token && one->held())
+                one->refused(e.mark());
         throw;
     } catch (error const&) {
         throw;
     } catch (std::exception const& e) {
-        mine.rethrow_refusal(e, true);
-        throw;
+        auto const what = refusal_of(e);
+        if (!what)
+            throw;
+        for (auto* one : state_->leases)
+            one->note_refusal(*what);
+        throw_refusal(*what);
     }
 }
 

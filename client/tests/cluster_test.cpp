@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <thread>
 
 #include "grant_record.hpp"
 
@@ -245,6 +246,7 @@ TEST_F(cluster_client, the_smallest_acl_is_enough)
                        "+time",
                        "+llen",
                        "+lpush",
+                       "+blpop",
                        "+info|replication",
                        "+cluster|slots",
                        "+asking"});
@@ -260,6 +262,38 @@ TEST_F(cluster_client, the_smallest_acl_is_enough)
     move_key(state_key(resource), 2, 0);
     end_move(resource, 2, 0);
     EXPECT_EQ(lock.release(), release_outcome::released);
+}
+
+TEST_F(cluster_client, plain_keys_are_kept_where_their_hash_tag_says)
+{
+    redis_locks plain_redis{url(0), {.keys = key_preset::plain}};
+    client plain{plain_redis};
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        auto const name = resource_of(i);
+        auto const tagged = "{" + name + "}";
+        auto held = plain.acquire(tagged);
+        EXPECT_EQ(held.token(), 1);
+        EXPECT_FALSE(plain.try_acquire(tagged, {.wait = 10ms}));
+        EXPECT_TRUE(held.renew());
+        EXPECT_EQ(held.release(), release_outcome::released);
+        EXPECT_EQ(plain.acquire(tagged).token(), 2);
+        EXPECT_THROW(plain.try_acquire(name), invalid_argument);
+    }
+}
+
+TEST_F(cluster_client, a_release_wakes_a_waiter_blocked_at_the_slots_node)
+{
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        auto const resource = resource_of(i);
+        auto holder = locks.acquire(resource);
+        std::thread waiter{[&] { EXPECT_TRUE(locks.try_acquire(resource, {.wait = 300s})); }};
+        EXPECT_TRUE(wait_until([&] {
+            return nodes[i]->command({"INFO", "clients"}).value().find("blocked_clients:1") !=
+                   std::string::npos;
+        }));
+        EXPECT_EQ(holder.release(), release_outcome::released);
+        waiter.join();
+    }
 }
 
 TEST_F(cluster_client, a_url_of_one_server_says_what_to_do)

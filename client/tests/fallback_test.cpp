@@ -52,6 +52,24 @@ TEST_F(fallback, tokens_do_not_fall_when_redis_kept_its_block)
     EXPECT_GT(back.token(), lease.token());
 }
 
+TEST_F(fallback, one_refusal_is_enough_for_everybody)
+{
+    locks.acquire(resource).release();
+    client of_leases{shared_postgres().conninfo()}; // retires Redis' block
+    of_leases.acquire(resource).release();
+
+    client first{redis, shared_postgres().conninfo()};
+    auto refused = first.acquire(resource);
+    EXPECT_THROW(refused.transaction([](pqxx::work&) {}), stale_token);
+
+    // Another process, which knows nothing of the refusal.
+    client second{redis, shared_postgres().conninfo()};
+    auto lock = second.acquire(resource);
+    EXPECT_EQ(lock.issuer_name(), "redis");
+    EXPECT_GT(lock.token(), refused.token());
+    lock.transaction([](pqxx::work&) {});
+}
+
 TEST_F(fallback, a_lock_that_others_hold_is_no_reason)
 {
     client others{redis, shared_postgres().conninfo()};

@@ -71,5 +71,47 @@ TEST(fork_test, a_child_can_make_a_client_of_its_own)
     EXPECT_EQ(status, 0);
 }
 
+// 0 where each of these locks was this process's alone, with the token that Redis keeps for it.
+int take_and_release(client& locks, std::string const& resource, std::string const& owner)
+{
+    std::int64_t last = 0;
+    for (int i = 0; i < 200; ++i) {
+        auto held = locks.try_acquire(resource, {.owner = owner});
+        if (!held || held->token() <= last)
+            return 1;
+        last = held->token();
+        auto const kept = shared_redis().command({"GET", lock_key(resource)});
+        if (kept != std::to_string(last) + ":" + owner)
+            return 2;
+        if (held->release() != release_outcome::released)
+            return 3;
+    }
+    return 0;
+}
+
+TEST(fork_test, parent_and_child_share_no_connection_of_a_redis_locks)
+{
+    redis_locks redis{shared_redis().socket_url(), {.idle_connections = 1}};
+    client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
+    auto const resource = new_resource();
+    locks.acquire(resource).release(); // leaves an idle connection
+
+    auto const child = ::fork();
+    if (child == 0) {
+        int status = 9;
+        try {
+            client own{redis, shared_postgres().conninfo(), {.fall_back = false}};
+            status = take_and_release(own, resource + ":child", "child");
+        } catch (std::exception const&) {
+        }
+        ::_exit(status);
+    }
+    EXPECT_EQ(take_and_release(locks, resource, "parent"), 0);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_TRUE(locks.try_acquire(resource)); // on the connection from before
+}
+
 } // namespace
 } // namespace fencelock::test

@@ -59,5 +59,23 @@ TEST(keys, different_names_have_different_keys)
         EXPECT_TRUE(seen.insert(encode_resource(name)).second) << name;
 }
 
+TEST(keys, a_locks_key_tells_its_resource)
+{
+    for (std::string const name : {"order:1001", "a b", "100%", "}{", "\xC3\xA4", "x:lock"})
+        for (auto const preset : {key_preset::tagged, key_preset::plain})
+            EXPECT_EQ(resource_of_lock(keys_of(name, preset).lock, preset), name);
+    EXPECT_FALSE(resource_of_lock(keys_of(std::string(181, 'a')).lock, key_preset::tagged));
+    EXPECT_FALSE(resource_of_lock(keys_of("a").state, key_preset::tagged));
+    EXPECT_FALSE(resource_of_lock("fencelock:v1:{%4}:lock", key_preset::tagged));
+}
+
+TEST(keys, plain_keys_are_those_of_plain_clients)
+{
+    auto const keys = keys_of("order {7}", key_preset::plain);
+    EXPECT_EQ(keys.lock, "lock:order {7}");
+    EXPECT_EQ(keys.state, "fence:order {7}");
+    EXPECT_EQ(keys.wake, "wake:order {7}");
+}
+
 } // namespace
 } // namespace fencelock::detail

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <optional>
+#include <thread>
 
 #include "grant_record.hpp"
 
@@ -225,6 +228,47 @@ TEST_F(sentinels, a_primary_that_was_stopped_grants_no_token_of_its_successor)
     }
     claim_one(locks, record);
     EXPECT_GT(record.grants(), 8u);
+}
+
+TEST_F(sentinels, a_waiter_of_a_demoted_primary_goes_on_at_its_successor)
+{
+    std::optional<lock> holder;
+    wait_for([&] {
+        try {
+            holder = locks.try_acquire(resource, {.ttl = 1h, .renew = false});
+        } catch (issuer_unavailable const&) { // no sentinel may know the primary yet
+        }
+        return holder.has_value();
+    });
+    wait_for([&] { return replica.command({"GET", lock_key(resource)}).has_value(); });
+    std::atomic<bool> granted{false};
+    std::thread waiter{[&] {
+        redis_locks waiters_redis{url(), options()};
+        client waiters{waiters_redis, shared_postgres().conninfo(), {.fall_back = false}};
+        granted = waiters.try_acquire(resource, {.wait = 300s}).has_value();
+    }};
+    auto const blocked_at = [](redis_server const& server) {
+        try {
+            return server.command({"INFO", "clients"}).value().find("blocked_clients:1") !=
+                   std::string::npos;
+        } catch (std::runtime_error const&) { // it closes all connections when it is demoted
+            return false;
+        }
+    };
+    wait_for([&] { return blocked_at(primary); });
+    wait_for([&] { // the replica may not be known to all of them yet
+        try {
+            return watchers[0]->command({"SENTINEL", "FAILOVER", "the primary"}) == "OK";
+        } catch (std::runtime_error const&) {
+            return false;
+        }
+    });
+    wait_for([&] { return info(primary, "role:slave") && info(replica, "role:master"); });
+    wait_for([&] { return granted || blocked_at(replica); });
+    EXPECT_FALSE(granted); // the successor knows of the lock
+    wait_for([&] { return replica.command({"DEL", lock_key(resource)}) == "1"; });
+    waiter.join();
+    EXPECT_TRUE(granted);
 }
 
 TEST_F(sentinels, a_planned_failover_is_followed_by_a_held_lock)

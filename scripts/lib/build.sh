@@ -29,6 +29,13 @@ build_extension() {
     make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings"
 }
 
+# Compiled anew with these flags, whatever is built already.
+install_extension_with() { # COMPILER FLAGS
+    local with="${CXX:-g++} $warnings $1"
+    make -C "$tree" -B -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="$with" all &&
+        make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="$with" install
+}
+
 install_extension() {
     make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings" install
 }

@@ -21,6 +21,7 @@ test_requirements=(
     'have objdump|binutils'
     'have openssl|openssl'
     'have_perl_module IPC::Run|libipc-run-perl'
+    'have_python_module redis|python3-redis'
 )
 # Used where the release has them, never a reason to fail.
 optional_requirements=(
@@ -30,6 +31,8 @@ optional_requirements=(
 have() { command -v "$1" >/dev/null 2>&1; }
 have_module() { have pkg-config && pkg-config --exists "$1"; }
 have_perl_module() { have perl && perl -M"$1" -e1 2>/dev/null; }
+# Of the system's own Python: packages do not serve another one.
+have_python_module() { have /usr/bin/python3 && /usr/bin/python3 -c "import $1" 2>/dev/null; }
 have_redis() { have redis-server || have valkey-server; }
 have_postgresql() { find_pg_config >/dev/null; }
 have_postgresql_development() {
@@ -118,11 +121,16 @@ server_version() {
     if pg_config=$(find_pg_config); then
         "$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
     else
-        apt-cache show postgresql | sed -n 's/^Depends:.*postgresql-\([0-9][0-9]*\).*/\1/p' | head -n 1
+        apt-cache show postgresql | awk '
+            /^Depends:/ && !found && match($0, /postgresql-[0-9]+/) {
+                print substr($0, RSTART + 11, RLENGTH - 11)
+                found = 1
+            }'
     fi
 }
 
-package_exists() { apt-cache show "$1" 2>/dev/null | grep -q .; }
+# (No pipe into something that stops reading early: with pipefail the writer's SIGPIPE would count as a no.)
+package_exists() { [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; }
 
 update_package_lists() { apt-get -qq -o DPkg::Lock::Timeout=600 update </dev/null; }
 

@@ -10,7 +10,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(new_server start_new_server value sqlstate_of messages_of next_token record_issue
+our @EXPORT = qw(new_server start_new_server version_of value sqlstate_of messages_of next_token record_issue
   issued_by_all in_a_copy is_new_history is_live wait_for_next_interval cut_streaming);
 
 # Every block of tokens that a test was given, from whichever server: resource => [[first, last, where], ...].
@@ -37,6 +37,9 @@ sub start_new_server
 	$node->safe_psql('postgres', 'CREATE EXTENSION fencelock');
 	return $node;
 }
+
+# The major version of PostgreSQL. The node must be running.
+sub version_of { return int(value($_[0], 'SHOW server_version_num') / 10000); }
 
 # The one value that a query returns. The test ends where it fails.
 sub value

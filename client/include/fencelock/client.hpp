@@ -4,13 +4,19 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <fencelock/export.hpp>
 #include <fencelock/issuer.hpp>
 #include <fencelock/lock.hpp>
+#include <fencelock/lock_set.hpp>
+#include <fencelock/observation.hpp>
 #include <fencelock/redis_locks.hpp>
 
 namespace fencelock {
@@ -20,9 +26,9 @@ class core;
 }
 
 struct client_options {
-    /// Where Redis cannot be reached, take leases from PostgreSQL until it can. Tokens go on
-    /// growing both ways; while only some clients have lost Redis, two may hold a lease, and the
-    /// fence decides.
+    /// Where Redis cannot be reached, and its keys are not plain ones, take leases from PostgreSQL
+    /// until it can. Tokens go on growing both ways; while only some clients have lost Redis, two
+    /// may hold a lease, and the fence decides.
     bool fall_back = true;
 
     /// The longest that one attempt, renewal or release waits for answers.
@@ -31,6 +37,11 @@ struct client_options {
     /// For how many resources it is remembered that a token was refused. Forgetting one costs
     /// another refusal, no more.
     std::size_t remembered_refusals = 10'000;
+
+    /// Told what happens beside what callers hear by themselves: blocks reserved, fallbacks, failed
+    /// renewals, losses, refusals. Called by whatever thread finds out, several at once too: it
+    /// should be short, must not use the client, and its exceptions are dropped.
+    std::function<void(log_entry const&)> log{};
 };
 
 struct acquire_options {
@@ -48,6 +59,14 @@ struct acquire_options {
     /// then on. A token that is refused there is replaced unseen, within the wait.
     bool confirm = false;
 
+    /// Ends the wait early: nothing is acquired then, unless it was granted at that moment.
+    std::stop_token stop{};
+
+    /// The id of the grant, 1 to 256 bytes of UTF-8 without NUL; empty: a new one. Whoever asks
+    /// with the owner of a lease that still runs gets the same lease again, so it must not be
+    /// shared by holders that are to exclude each other.
+    std::string owner{};
+
     /// Called once, when the lease is found lost, with what lock_lost would say. By the renewing
     /// thread or by the thread that found out: it should be short, must not destroy the handle, and
     /// its exceptions are dropped.
@@ -63,6 +82,11 @@ class FENCELOCK_EXPORT client {
     /// connections also serve lock::transaction(). Throws invalid_argument.
     client(redis_locks& redis, std::string const& conninfo, client_options const& options = {});
 
+    /// Plain keys without a database: no token is checked, and what needs a database (confirm,
+    /// lock::confirm(), lock::transaction() without a connection) throws configuration_error.
+    /// Throws invalid_argument for tagged keys, whose tokens come from a database.
+    explicit client(redis_locks& redis, client_options const& options = {});
+
     /// Leases in PostgreSQL alone.
     explicit client(std::string const& conninfo, client_options const& options = {});
 
@@ -74,18 +98,50 @@ class FENCELOCK_EXPORT client {
     client(client const&) = delete;
     client& operator=(client const&) = delete;
 
-    /// Nothing where others held the lock until the wait was over. `resource` is 1 to 1024 bytes of
-    /// UTF-8 without NUL. Returns or throws by the later of options.wait and the attempt timeout,
-    /// give or take the time to connect to PostgreSQL. Throws invalid_argument (nothing was sent),
-    /// issuer_unavailable (nothing was taken), outcome_unknown, configuration_error; with `confirm`
-    /// also what lock::confirm() throws.
+    /// Nothing where others held the lock until the wait was over, or was cancelled. `resource` is
+    /// 1 to 1024 bytes of UTF-8 without NUL. Returns or throws by the later of options.wait and the
+    /// attempt timeout, give or take the time to connect to PostgreSQL. Throws invalid_argument
+    /// (nothing was sent), issuer_unavailable (nothing was taken), outcome_unknown,
+    /// configuration_error; with `confirm` also what lock::confirm() throws.
     std::optional<lock> try_acquire(std::string const& resource,
                                     acquire_options const& options = {});
 
     /// The same, but throws lock_timeout instead of returning nothing.
     lock acquire(std::string const& resource, acquire_options const& options = {});
 
+    /// Locks all of the resources, or none: one after the other in the order of their names, so
+    /// that two who want the same ones never wait for each other, within one wait. Equal names
+    /// count once. What was taken first is renewed while the rest is waited for (with
+    /// options.renew), and released where it is waited for in vain. Throws as for one resource, and
+    /// invalid_argument for none at all; options.on_lost is called for each that is lost.
+    std::optional<lock_set> try_acquire(std::vector<std::string> resources,
+                                        acquire_options const& options = {});
+    std::optional<lock_set> try_acquire(std::initializer_list<std::string_view> resources,
+                                        acquire_options const& options = {});
+
+    /// The same, but throws lock_timeout, which names the resource that was held by others.
+    lock_set acquire(std::vector<std::string> resources, acquire_options const& options = {});
+    lock_set acquire(std::initializer_list<std::string_view> resources,
+                     acquire_options const& options = {});
+
+    /// Extends a lease that is known by its values only, such as one that another process took.
+    /// False where it is over, or never was. Asks each issuer until one knows it. Throws
+    /// invalid_argument, issuer_unavailable, outcome_unknown, configuration_error.
+    bool renew(held_lease const& lease, std::chrono::milliseconds ttl);
+
+    /// Ends such a lease. False where it was over already, or never was. Throws as renew().
+    bool release(held_lease const& lease);
+
+    /// For metrics.
+    client_counters counters() const noexcept;
+
   private:
+    lock_set acquire_all(std::vector<std::string> resources, acquire_options const& options);
+    void check(std::string const& resource, acquire_options const& options) const;
+    template <typename Ask>
+    bool any_issuer(Ask ask);
+    void require_own_process(std::string const& resource) const;
+
     std::shared_ptr<detail::core> core_;
 };
 

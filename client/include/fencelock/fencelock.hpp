@@ -5,6 +5,8 @@
 #include <fencelock/errors.hpp>
 #include <fencelock/issuer.hpp>
 #include <fencelock/lock.hpp>
+#include <fencelock/lock_set.hpp>
+#include <fencelock/observation.hpp>
 #include <fencelock/redis_locks.hpp>
 #include <fencelock/stamp.hpp>
 #include <fencelock/transaction.hpp>

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -36,6 +38,24 @@ struct held_lease {
     std::string resource;
     std::string owner;
     std::int64_t token = 0;
+
+    /// On release: the database has refused the token, and would refuse all up to this one; 0: it
+    /// has not. An issuer that keeps a counter should pass them by.
+    std::int64_t refused_up_to = 0;
+};
+
+/// Waits on behalf of one acquire while another owner has the lease.
+class FENCELOCK_EXPORT waiter {
+  public:
+    waiter() = default;
+    virtual ~waiter();
+    waiter(waiter const&) = delete;
+    waiter& operator=(waiter const&) = delete;
+
+    /// Returns when another attempt may be worth it, at the latest by about `until`, and soon after
+    /// a stop is requested. A hint, no more: it may return too early. Throws nothing that a
+    /// failing server could cause: the attempt that follows tells of it.
+    virtual void wait(std::chrono::steady_clock::time_point until, std::stop_token const& stop) = 0;
 };
 
 /// The interface between the client and what grants leases. May be implemented by users; called
@@ -60,6 +80,10 @@ class FENCELOCK_EXPORT issuer {
 
     /// Nothing where another owner has the lease.
     virtual std::optional<grant> try_acquire(lease_request const& request) = 0;
+
+    /// For one acquire of `resource` that has met another owner's lease. This one asks again after
+    /// 100 to 200 ms.
+    virtual std::unique_ptr<waiter> new_waiter(std::string const& resource);
 
     /// The moment from which the new TTL counts; nothing where the lease is not held any more.
     virtual std::optional<std::chrono::steady_clock::time_point>

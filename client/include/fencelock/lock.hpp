@@ -14,6 +14,7 @@
 
 #include <fencelock/errors.hpp>
 #include <fencelock/export.hpp>
+#include <fencelock/issuer.hpp>
 #include <fencelock/stamp.hpp>
 #include <fencelock/transaction.hpp>
 
@@ -74,6 +75,11 @@ class FENCELOCK_EXPORT lock {
     /// release_outcome.
     release_outcome release() noexcept;
 
+    /// Gives the lease away: from here on this handle neither renews nor releases it, and holds
+    /// nothing. Whoever gets the result renews or releases the lease through a client, or leaves
+    /// it to its TTL. Throws lock_lost where it is over.
+    held_lease detach();
+
     /// Presents the token in a transaction of its own, which fences all earlier holders from then
     /// on. Needed before a claim() in a REPEATABLE READ or SERIALIZABLE transaction of the caller's
     /// own; transaction() does it by itself. Waits up to `limit` for an earlier holder's
@@ -101,7 +107,7 @@ class FENCELOCK_EXPORT lock {
     std::invoke_result_t<Work, pqxx::work&> transaction(Work&& work,
                                                         transaction_options const& options = {})
     {
-        detail::fenced_transaction tx{*this, options};
+        detail::fenced_transaction tx{{this, 1}, options};
         return tx.run(std::forward<Work>(work));
     }
 
@@ -111,7 +117,7 @@ class FENCELOCK_EXPORT lock {
     std::invoke_result_t<Work, pqxx::work&> transaction(pqxx::connection& connection, Work&& work,
                                                         transaction_options const& options = {})
     {
-        detail::fenced_transaction tx{*this, connection, options};
+        detail::fenced_transaction tx{{this, 1}, connection, options};
         return tx.run(std::forward<Work>(work));
     }
 

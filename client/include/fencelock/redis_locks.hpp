@@ -37,6 +37,22 @@ struct tls_options {
     bool operator==(tls_options const&) const = default;
 };
 
+/// How a resource is named in Redis.
+enum class key_preset {
+    /// `fencelock:v1:{<resource>}:lock`, `:state`, `:wake`, with tokens that PostgreSQL reserves.
+    tagged,
+
+    /// `lock:<resource>` and `fence:<resource>`, shared with clients that run
+    /// `SET lock:<resource> <id> NX PX <ttl>` and `INCR fence:<resource>` in one script. Redis
+    /// alone counts: a counter that Redis loses starts again, so tokens may repeat and fall, and
+    /// there is
+    /// no fallback to PostgreSQL. A database still refuses what is below its mark; the counter is
+    /// lifted above that mark by the next acquire of a client that saw the refusal. In a cluster
+    /// the keys of a resource lie in one slot, as they have to, only where its name has a hash tag
+    /// (`order:{1001}`); another name is an invalid_argument there.
+    plain,
+};
+
 struct redis_options {
     /// For a connection to be made, AUTH and SELECT included. The look-up of a host name is the
     /// system's and not limited by it.
@@ -51,7 +67,7 @@ struct redis_options {
     /// Tokens reserved in PostgreSQL at a time, 1 to 2^24.
     std::int64_t block_size = 1000;
 
-    /// How long Redis keeps the counter of a resource that nobody locks.
+    /// How long Redis keeps the counter of a resource that nobody locks; plain counters stay.
     std::chrono::milliseconds state_idle{std::chrono::hours{24}};
 
     /// The URL can say the same, see redis_locks.
@@ -60,10 +76,13 @@ struct redis_options {
     /// Who we are to the sentinels; empty: nobody. User and password of the URL are for Redis.
     std::string sentinel_user{};
     std::string sentinel_password{};
+
+    key_preset keys = key_preset::tagged;
 };
 
 /// One server, one primary that sentinels watch, or one cluster; shared by any number of clients
-/// and threads. Connects when first used.
+/// and threads. Connects when first used. A forked child may make a client over its
+/// parent's: it gets connections of its own.
 class FENCELOCK_EXPORT redis_locks {
   public:
     /// `url` is one of

@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <pqxx/pqxx>
 
@@ -24,11 +26,13 @@ struct transaction_options {
 
 namespace detail {
 
-/// What lock::transaction() does around the caller's function.
+class lease;
+
+/// What transaction() of one lock, or of several, does around the caller's function.
 class FENCELOCK_EXPORT fenced_transaction {
   public:
-    fenced_transaction(lock& held, transaction_options const& options);
-    fenced_transaction(lock& held, pqxx::connection& connection,
+    fenced_transaction(std::span<lock> held, transaction_options const& options);
+    fenced_transaction(std::span<lock> held, pqxx::connection& connection,
                        transaction_options const& options);
     ~fenced_transaction();
     fenced_transaction(fenced_transaction const&) = delete;
@@ -54,6 +58,8 @@ class FENCELOCK_EXPORT fenced_transaction {
 
   private:
     struct state;
+
+    static std::vector<lease*> usable(std::span<lock> held);
 
     pqxx::work& work();
 

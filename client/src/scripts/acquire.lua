@@ -1,11 +1,7 @@
--- Grants the lock, or says why not. One atomic step.
+-- Grants the lock, or says why not. One atomic step, behind acquire_common.lua.
 --
--- KEYS  lock, state
--- ARGV  1 owner      opaque bytes, one value for each acquire and all its retries
---       2 ttl        ms
---       3 not_after  ms of this server's clock: the sender has given up by then
---       4 above      the token granted is to be higher than this
---       5 history    the history id of the database that the sender seeds from
+-- KEYS  2 state
+-- ARGV  5 history    the history id of the database that the sender seeds from
 --       6 idle       ms after which an unused state may go
 --       7 ticket     '' or the ticket that the block in 8 and 9 was reserved for
 --       8 before     the number before the block's first token
@@ -20,44 +16,13 @@
 --   last     the last token handed out
 --   end      the last token of the block
 --   ticket   drawn for the next block, and not used yet
--- Tokens are text all the way: a Lua number is exact only to 2^53.
 
-local lock, state = KEYS[1], KEYS[2]
-local owner, ttl, not_after, above = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local state = KEYS[2]
 local history, idle, ticket, before, last = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 
--- Decimals without leading zeros; digits of one length sort as numbers do in every locale.
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
+if again then return {'GRANTED', again, redis.call('HGET', state, 'end') or again, now} end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-
--- What arrives after its sender gave up must not take the lock: nobody would release it.
-if now >= not_after then return {'LATE', now} end
-
--- A replica does not know who holds the lock now; a writable one shares its primary's lineage and
--- state, so it would repeat its tokens.
-local replication = redis.call('INFO', 'replication')
-if not string.find(replication, 'role:master', 1, true) then
-  return redis.error_reply('READONLY this server is not a primary')
-end
 local lineage = string.match(replication, 'master_replid:(%x+)')
-
-local held = redis.call('GET', lock)
-if held then
-  local colon = string.find(held, ':', 1, true)
-  local token = colon and string.sub(held, 1, colon - 1)
-  if not colon or string.sub(held, colon + 1) ~= owner then
-    return {'BUSY', redis.call('PTTL', lock), now}
-  end
-  if less(above, token) then -- the sender asks again: the first reply was lost
-    redis.call('PEXPIRE', lock, ttl)
-    return {'GRANTED', token, redis.call('HGET', state, 'end') or token, now}
-  end
-end
 
 local fields = redis.call('HMGET', state, 'lineage', 'history', 'last', 'end', 'ticket')
 local known_lineage, known_history, known_last, known_end = fields[1], fields[2], fields[3], fields[4]

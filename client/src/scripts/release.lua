@@ -1,12 +1,19 @@
 -- Ends the lease, where it is this owner's, and wakes one waiter.
 --
--- KEYS  lock, wake (or without wake: then nobody is woken)
+-- KEYS  lock, wake, state; or lock alone: then nobody is woken, and no counter moved
 -- ARGV  owner, token; token '' is whatever token this owner was granted (its reply was lost)
+--       refused: nothing, '' or the token up to which the database refuses those of this resource
 -- Replies RELEASED | NOT_HELD.
 
--- A replica does not know whether the lock is held still.
-if not string.find(redis.call('INFO', 'replication'), 'role:master', 1, true) then
-  return redis.error_reply('READONLY this server is not a primary')
+-- Whoever asks next must not get what would be refused as well: the counter passes it by, and a block without anything
+-- else is used up. Held or not, that is no harm: tokens may be skipped.
+local refused = ARGV[3]
+if refused and refused ~= '' then
+  local fields = redis.call('HMGET', KEYS[3], 'last', 'end')
+  local last, stop = fields[1], fields[2]
+  if last and stop and less(last, refused) then
+    redis.call('HSET', KEYS[3], 'last', less(stop, refused) and stop or refused)
+  end
 end
 
 local held = redis.call('GET', KEYS[1])

@@ -10,11 +10,6 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- A renewal that arrives after its sender counted the lease as lost would only keep others waiting.
 if now >= tonumber(ARGV[4]) then return {'LATE', now} end
 
--- A replica does not know whether the lock is held still.
-if not string.find(redis.call('INFO', 'replication'), 'role:master', 1, true) then
-  return redis.error_reply('READONLY this server is not a primary')
-end
-
 if redis.call('GET', KEYS[1]) ~= ARGV[2] .. ':' .. ARGV[1] then return {'LOST', now} end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {'RENEWED', now}

@@ -1,0 +1,269 @@
+#include "arguments.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "exit_code.hpp"
+
+namespace fencelock::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::array<std::pair<std::string_view, command>, 6> commands{{
+    {"run", command::run},
+    {"acquire", command::acquire},
+    {"renew", command::renew},
+    {"release", command::release},
+    {"show", command::show},
+    {"doctor", command::doctor},
+}};
+
+// Which commands an option is for.
+constexpr unsigned bit(command one)
+{
+    return 1U << static_cast<unsigned>(one);
+}
+constexpr unsigned everywhere = ~0U;
+constexpr unsigned named = ~bit(command::doctor);
+constexpr unsigned with_ttl = bit(command::run) | bit(command::acquire) | bit(command::renew);
+constexpr unsigned taking = bit(command::run) | bit(command::acquire);
+constexpr unsigned owned = bit(command::renew) | bit(command::release);
+
+struct option {
+    std::string_view name;
+    char letter; ///< 0: none
+    bool takes_value;
+    unsigned commands;
+    void (*set)(arguments&, std::string const& value);
+};
+
+key_preset parse_keys(std::string_view text, std::string_view where)
+{
+    if (text == "tagged")
+        return key_preset::tagged;
+    if (text == "plain")
+        return key_preset::plain;
+    throw usage_error{std::string{where} + " is tagged or plain, not \"" + std::string{text} +
+                      "\""};
+}
+
+std::int64_t parse_token(std::string_view text)
+{
+    std::int64_t token = 0;
+    auto const* const end = text.data() + text.size();
+    auto const [stopped, failure] = std::from_chars(text.data(), end, token);
+    if (failure != std::errc{} || stopped != end || token < 1)
+        throw usage_error{"--token is a whole number above 0, not \"" + std::string{text} + "\""};
+    return token;
+}
+
+std::string required(std::string const& value, std::string const& name)
+{
+    if (value.empty())
+        throw usage_error{name + " is empty"};
+    return value;
+}
+
+std::array<option, 12> const options{{
+    {"redis", 0, true, everywhere,
+     [](arguments& a, std::string const& v) { a.redis = required(v, "--redis"); }},
+    {"db", 0, true, everywhere,
+     [](arguments& a, std::string const& v) { a.db = required(v, "--db"); }},
+    {"keys", 0, true, everywhere,
+     [](arguments& a, std::string const& v) { a.keys = parse_keys(v, "--keys"); }},
+    {"json", 0, false, everywhere, [](arguments& a, std::string const&) { a.json = true; }},
+    {"help", 'h', false, everywhere, [](arguments& a, std::string const&) { a.help = true; }},
+    {"version", 'V', false, everywhere, [](arguments& a, std::string const&) { a.version = true; }},
+    {"resource", 'r', true, named,
+     [](arguments& a, std::string const& v) { a.resource = required(v, "--resource"); }},
+    {"ttl", 0, true, with_ttl,
+     [](arguments& a, std::string const& v) { a.ttl = parse_duration(v, "--ttl"); }},
+    {"wait", 0, true, taking,
+     [](arguments& a, std::string const& v) { a.wait = parse_duration(v, "--wait"); }},
+    {"no-confirm", 0, false, taking, [](arguments& a, std::string const&) { a.confirm = false; }},
+    {"owner", 0, true, owned | bit(command::acquire),
+     [](arguments& a, std::string const& v) { a.owner = required(v, "--owner"); }},
+    {"token", 0, true, owned, [](arguments& a, std::string const& v) { a.token = parse_token(v); }},
+}};
+
+std::string_view name_of(command one)
+{
+    return commands.at(static_cast<std::size_t>(one)).first;
+}
+
+// Goes through the words from left to right.
+class parser {
+  public:
+    explicit parser(std::vector<std::string> const& words) : words_{words} {}
+
+    arguments run()
+    {
+        read_environment();
+        while (next_ < words_.size()) {
+            auto const& word = words_[next_++];
+            if (word == "--")
+                break;
+            if (word.starts_with("--"))
+                take_long(word);
+            else if (word.starts_with('-') && word.size() > 1)
+                take_short(word);
+            else if (!take_word(word))
+                break;
+        }
+        take_program();
+        if (!result_.help && !result_.version)
+            check();
+        return std::move(result_);
+    }
+
+  private:
+    void read_environment()
+    {
+        auto const variable = [](char const* name) -> std::optional<std::string> {
+            auto const* const value = std::getenv(name);
+            return value && *value ? std::optional<std::string>{value} : std::nullopt;
+        };
+        result_.redis = variable("FENCELOCK_REDIS");
+        result_.db = variable("FENCELOCK_DB");
+        if (auto const keys = variable("FENCELOCK_KEYS"))
+            result_.keys = parse_keys(*keys, "FENCELOCK_KEYS");
+    }
+
+    void take_long(std::string const& word)
+    {
+        auto const equals = word.find('=');
+        auto const name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+        for (auto const& one : options) {
+            if (one.name != name)
+                continue;
+            if (!one.takes_value && equals != std::string::npos)
+                throw usage_error{"--" + name + " takes no value"};
+            if (!one.takes_value)
+                set(one, {});
+            else
+                set(one,
+                    equals == std::string::npos ? value_of("--" + name) : word.substr(equals + 1));
+            return;
+        }
+        throw usage_error{"unknown option --" + name};
+    }
+
+    void take_short(std::string const& word)
+    {
+        for (auto const& one : options) {
+            if (!one.letter || one.letter != word[1])
+                continue;
+            if (one.takes_value)
+                set(one, word.size() > 2 ? word.substr(2) : value_of(word));
+            else if (word.size() == 2)
+                set(one, {});
+            else
+                break;
+            return;
+        }
+        throw usage_error{"unknown option " + word};
+    }
+
+    // False where the word begins the program to run.
+    bool take_word(std::string const& word)
+    {
+        if (result_.command == command::run) {
+            --next_;
+            return false;
+        }
+        if (result_.command)
+            throw usage_error{std::string{name_of(*result_.command)} + " takes no argument \"" +
+                              word + "\""};
+        for (auto const& [name, one] : commands)
+            if (name == word)
+                result_.command = one;
+        if (!result_.command)
+            throw usage_error{"unknown command \"" + word + "\""};
+        return true;
+    }
+
+    void take_program()
+    {
+        result_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
+        if (!result_.program.empty() && result_.command != command::run)
+            throw usage_error{"only run takes a program: \"" + result_.program.front() + "\""};
+    }
+
+    void set(option const& one, std::string const& value)
+    {
+        used_.push_back(&one);
+        one.set(result_, value);
+    }
+
+    std::string value_of(std::string const& name)
+    {
+        if (next_ == words_.size())
+            throw usage_error{name + " needs a value"};
+        return words_[next_++];
+    }
+
+    void check() const
+    {
+        if (!result_.command)
+            throw usage_error{"no command"};
+        auto const one = *result_.command;
+        for (auto const* const used : used_)
+            if (!(used->commands & bit(one)))
+                throw usage_error{"--" + std::string{used->name} + " is not for " +
+                                  std::string{name_of(one)}};
+        if (!result_.resource && one != command::show && one != command::doctor)
+            throw usage_error{"no resource: -r RESOURCE"};
+        if ((bit(one) & owned) && result_.owner.empty())
+            throw usage_error{"no owner: --owner ID, as acquire printed it"};
+        if ((bit(one) & owned) && result_.token == 0)
+            throw usage_error{"no token: --token N, as acquire printed it"};
+        if (one == command::run && result_.program.empty())
+            throw usage_error{"no program to run: -- CMD [ARG...]"};
+        if (!result_.redis && !result_.db)
+            throw usage_error{"neither --redis URL (FENCELOCK_REDIS) nor --db CONNINFO "
+                              "(FENCELOCK_DB)"};
+        if (!result_.redis && result_.keys == key_preset::plain)
+            throw usage_error{"plain keys are kept in Redis: --redis URL"};
+    }
+
+    std::vector<std::string> const& words_;
+    std::size_t next_ = 0;
+    arguments result_;
+    std::vector<option const*> used_;
+};
+
+} // namespace
+
+arguments parse_arguments(std::vector<std::string> const& words)
+{
+    return parser{words}.run();
+}
+
+milliseconds parse_duration(std::string_view text, std::string_view option)
+{
+    static constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> units{
+        {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
+    std::int64_t number = 0;
+    auto const* const end = text.data() + text.size();
+    auto const [stopped, failure] = std::from_chars(text.data(), end, number);
+    std::string_view const unit{stopped, static_cast<std::size_t>(end - stopped)};
+    auto const bad = [&] {
+        return usage_error{std::string{option} + " is a duration like 500ms, 30s or 5m, not \"" +
+                           std::string{text} + "\""};
+    };
+    if (failure != std::errc{} || number < 0)
+        throw bad();
+    if (number == 0 && unit.empty())
+        return milliseconds{0};
+    for (auto const& [name, factor] : units)
+        if (unit == name && number <= std::numeric_limits<std::int64_t>::max() / factor)
+            return milliseconds{number * factor};
+    throw bad();
+}
+
+} // namespace fencelock::cli

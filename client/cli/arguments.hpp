@@ -1,0 +1,43 @@
+// The command line and the environment, as values.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fencelock/redis_locks.hpp>
+
+namespace fencelock::cli {
+
+enum class command { run, acquire, renew, release, show, doctor };
+
+struct arguments {
+    std::optional<std::string> redis; ///< URL
+    std::optional<std::string> db;    ///< connection string
+    key_preset keys = key_preset::tagged;
+    bool json = false;
+
+    bool help = false; ///< of the command, or of the program where there is none
+    bool version = false;
+    std::optional<cli::command> command;
+
+    std::optional<std::string> resource;
+    std::string owner; ///< empty: a new one
+    std::int64_t token = 0;
+    std::chrono::milliseconds ttl{std::chrono::seconds{30}};
+    std::chrono::milliseconds wait{0};
+    bool confirm = true;
+    std::vector<std::string> program; ///< of run
+};
+
+/// Options override FENCELOCK_REDIS, FENCELOCK_DB and FENCELOCK_KEYS; an empty variable counts as
+/// unset. Throws usage_error.
+arguments parse_arguments(std::vector<std::string> const& words);
+
+/// `500ms`, `30s`, `5m`, `2h`, `1d`, or `0`. Throws usage_error; `option` is for its message.
+std::chrono::milliseconds parse_duration(std::string_view text, std::string_view option);
+
+} // namespace fencelock::cli

@@ -1,0 +1,74 @@
+#include "commands.hpp"
+
+#include <iostream>
+
+#include "exit_code.hpp"
+#include "json.hpp"
+#include "session.hpp"
+
+namespace fencelock::cli {
+
+namespace {
+
+void print_grant(lock const& held, arguments const& given)
+{
+    if (given.json)
+        std::cout << json_object{}
+                         .add("resource", held.resource())
+                         .add("token", held.token())
+                         .add("owner", held.owner())
+                         .add("issuer", held.issuer_name())
+                         .add("ttl_ms", given.ttl.count())
+                         .text();
+    else
+        std::cout << held.resource() << ' ' << held.token() << ' ' << held.owner() << ' '
+                  << held.issuer_name();
+    std::cout << std::endl;
+    if (!std::cout) // nobody knows the token now: the destructor releases
+        throw std::runtime_error{"cannot write to standard output; the lock was released"};
+}
+
+int tell(bool was_ours, char const* done, arguments const& given)
+{
+    if (given.json)
+        std::cout << json_object{}
+                         .add("resource", *given.resource)
+                         .add("token", given.token)
+                         .add(done, was_ours)
+                         .text()
+                  << std::endl;
+    if (was_ours)
+        return success;
+    std::cerr << "fencelock: the lock of \"" << *given.resource << "\" with token " << given.token
+              << " is not held by this owner: nothing was " << done << '\n';
+    return not_ours;
+}
+
+} // namespace
+
+int acquire(arguments const& given)
+{
+    session with{given};
+    auto options = with.options();
+    options.renew = false;
+    auto held = with.client().acquire(*given.resource, options);
+    print_grant(held, given);
+    held.detach();
+    return success;
+}
+
+int renew(arguments const& given)
+{
+    session with{given};
+    return tell(with.client().renew({*given.resource, given.owner, given.token}, given.ttl),
+                "renewed", given);
+}
+
+int release(arguments const& given)
+{
+    session with{given};
+    return tell(with.client().release({*given.resource, given.owner, given.token}), "released",
+                given);
+}
+
+} // namespace fencelock::cli

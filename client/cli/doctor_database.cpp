@@ -1,0 +1,143 @@
+#include <memory>
+
+#include <fencelock/detail/pqxx_compat.hpp>
+#include <fencelock/errors.hpp>
+#include <fencelock/version.hpp>
+
+#include "conninfo.hpp"
+#include "doctor.hpp"
+
+namespace fencelock::cli {
+
+namespace {
+
+class database_look {
+  public:
+    explicit database_look(std::string const& conninfo)
+    try : connection_{detail::with_defaults(conninfo)} {
+        detail::forbid_reconnect(connection_);
+        ask("SET statement_timeout = '10s'");
+    } catch (pqxx::broken_connection const& e) {
+        throw issuer_unavailable{std::string{"PostgreSQL: "} + e.what()};
+    }
+
+    pqxx::result ask(std::string const& sql)
+    try {
+        pqxx::nontransaction tx{connection_};
+        return tx.exec(sql);
+    } catch (pqxx::broken_connection const& e) {
+        throw issuer_unavailable{std::string{"PostgreSQL: "} + e.what()};
+    }
+
+    std::string text(std::string const& sql) { return ask(sql)[0][0].as<std::string>(); }
+    bool is(std::string const& condition) { return text("SELECT " + condition) == "t"; }
+
+  private:
+    pqxx::connection connection_;
+};
+
+void check_server(findings& found, database_look& database)
+{
+    if (database.is("pg_catalog.pg_is_in_recovery()"))
+        found.add("this server is a standby: it accepts no token", "connect to its primary");
+    for (std::string const name : {"fsync", "full_page_writes"})
+        if (!database.is("pg_catalog.current_setting('" + name + "')::boolean"))
+            found.add(name + " is off: a crash may lose marks and issued tokens",
+                      "set " + name + " = on");
+    auto const before = local_ms();
+    auto const server = std::stoll(
+        database.text("SELECT (1000 * extract(epoch FROM pg_catalog.clock_timestamp()))::bigint"));
+    compare_clocks(found, server, before, local_ms());
+}
+
+// The schema, quoted; empty where there is no extension.
+std::string check_extension(findings& found, database_look& database)
+{
+    auto const row = database.ask(
+        "SELECT pg_catalog.quote_ident(n.nspname), e.extversion FROM pg_catalog.pg_extension e "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'fencelock'");
+    if (row.empty()) {
+        found.add("this database has no extension fencelock",
+                  "CREATE EXTENSION fencelock, as a superuser");
+        return {};
+    }
+    auto const installed = row[0][1].as<std::string>();
+    if (installed != version())
+        found.add("the extension here is version " + installed + ", this program " + version(),
+                  "bring both to one version; after `make install` on the server: ALTER EXTENSION "
+                  "fencelock UPDATE");
+    return row[0][0].as<std::string>();
+}
+
+void check_rights(findings& found, database_look& database, std::string const& schema)
+{
+    std::string missing;
+    for (std::string const function :
+         {"fence_check(text,bigint,text)", "fence_issue(text,bigint,bigint,text)",
+          "fence_acquire(text,text,interval)", "fence_renew(text,text,bigint,interval)",
+          "fence_release(text,text,bigint)", "fence_history()", "fence_token(text)"})
+        if (!database.is("pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AND "
+                         "pg_catalog.has_schema_privilege(p.pronamespace, 'USAGE') "
+                         "FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n "
+                         "ON n.oid = p.pronamespace WHERE pg_catalog.quote_ident(n.nspname) = $q$" +
+                         schema +
+                         "$q$ AND p.proname || '(' || pg_catalog.replace("
+                         "pg_catalog.oidvectortypes(p.proargtypes), ', ', ',') || ')' = '" +
+                         function + "'"))
+            missing += (missing.empty() ? "" : ", ") + function;
+    if (!missing.empty())
+        found.add("role " + database.text("SELECT pg_catalog.quote_ident(current_user)") +
+                      " may not execute " + missing,
+                  "SELECT " + schema + ".fence_grant('" +
+                      database.text("SELECT pg_catalog.quote_ident(current_user)") +
+                      "'), as a superuser");
+}
+
+void check_audit(findings& found, database_look& database, std::string const& schema)
+try {
+    for (auto const& row :
+         database.ask("SELECT target, finding, remedy FROM " + schema + ".fence_audit()")) {
+        auto const target =
+            row[0].is_null() ? std::string{} : "table " + row[0].as<std::string>() + ": ";
+        found.add(target + row[1].as<std::string>(), row[2].as<std::string>());
+    }
+} catch (pqxx::sql_error const& e) {
+    auto const code = detail::sqlstate_of(e);
+    if (code == "42501")
+        found.not_checked("the guards (this role may not execute fence_audit())");
+    else if (code != "42883") // an old version has none, which is told
+        throw;
+}
+
+// Pruning leaves one floor for all resources, above which plain counters do not know to begin.
+void check_plain(findings& found, database_look& database, std::string const& schema)
+try {
+    if (!database.ask("SELECT 1 FROM " + schema + ".fence_issuer LIMIT 1").empty())
+        found.add("this database also issues tokens by itself: fence_prune would make it refuse "
+                  "the counters of new resources with plain keys",
+                  "do not call fence_prune here");
+} catch (pqxx::sql_error const& e) {
+    if (detail::sqlstate_of(e) != "42501")
+        throw;
+    found.not_checked("whether the database issues tokens by itself (this role may not read "
+                      "fence_issuer)");
+}
+
+} // namespace
+
+std::vector<finding> examine_database(arguments const& given)
+{
+    findings found{"database"};
+    database_look database{*given.db};
+    check_server(found, database);
+    auto const schema = check_extension(found, database);
+    if (!schema.empty()) {
+        check_rights(found, database, schema);
+        check_audit(found, database, schema);
+        if (given.keys == key_preset::plain)
+            check_plain(found, database, schema);
+    }
+    return found.all();
+}
+
+} // namespace fencelock::cli

@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <array>
+
+#include "doctor.hpp"
+#include "keys.hpp"
+#include "owner_id.hpp"
+#include "redis_fault.hpp"
+#include "redis_look.hpp"
+
+namespace fencelock::cli {
+
+namespace {
+
+using detail::redis_reply;
+
+// Tries each command that the library's scripts use, on keys that nothing else uses, and returns
+// what was refused: the command, and the error.
+constexpr char const* try_commands = R"lua(
+local lock, state, wake = KEYS[1], KEYS[2], KEYS[3]
+local refused = {}
+local function try(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' and reply.err then
+    refused[#refused + 1] = (...)
+    refused[#refused + 1] = reply.err
+  end
+end
+try('INFO', 'replication')
+try('TIME')
+try('SET', lock, '1:x', 'PX', 1000)
+try('GET', lock)
+try('PTTL', lock)
+try('PEXPIRE', lock, 1000)
+try('DEL', lock)
+if ARGV[1] == 'plain' then
+  try('INCR', state)
+else
+  try('HSET', state, 'last', '1')
+  try('HMGET', state, 'last')
+  try('HGET', state, 'last')
+  try('HINCRBY', state, 'last', 1)
+  try('HDEL', state, 'last')
+end
+try('LLEN', wake)
+try('LPUSH', wake, '1')
+try('DEL', state, wake)
+return refused
+)lua";
+
+// All that a client asks for, with its scripts.
+constexpr char const* rights =
+    "+eval +evalsha +time +info|replication +get +set +del +pttl +pexpire +incr +hget +hmget +hset "
+    "+hdel +hincrby +llen +lpush +blpop +select";
+
+void check_role(findings& found, redis_look& redis)
+{
+    auto const replication = redis.info("replication");
+    if (!replication)
+        return; // told as a missing right
+    if (value_in(*replication, "role") != "master") {
+        found.add("this server is a replica: it grants no locks",
+                  "connect to its primary, " + value_in(*replication, "master_host") + ":" +
+                      value_in(*replication, "master_port"));
+        return;
+    }
+    auto const replicas = value_in(*replication, "connected_slaves");
+    auto const least = redis.setting("min-replicas-to-write");
+    if (replicas != "0" && !replicas.empty() && least == "0")
+        found.add("cut off from its replicas, this primary goes on granting while one of them is "
+                  "promoted",
+                  "with at least two replicas: CONFIG SET min-replicas-to-write 1, and "
+                  "min-replicas-max-lag 2");
+}
+
+void add_refusal(findings& found, std::string const& command, std::string const& error)
+{
+    if (detail::is_missing_right(error))
+        found.add("this user may not use " + command + ": " + error,
+                  std::string{"ACL SETUSER <user> "} + rights + ", and the pattern of the keys");
+    else if (!error.starts_with("READONLY")) // told as a replica
+        found.add(command + " fails: " + error, "cure what the error names");
+}
+
+void check_rights(findings& found, redis_look& redis, key_preset preset)
+{
+    auto const keys = detail::keys_of("{fencelock:doctor:" + detail::new_owner_id() + "}", preset);
+    redis.go_to_server_of(keys.lock);
+    auto const tried = redis.ask({"EVAL", try_commands, "3", keys.lock, keys.state, keys.wake,
+                                  preset == key_preset::plain ? "plain" : "tagged"});
+    if (tried.type == redis_reply::kind::error)
+        add_refusal(found, "EVAL", tried.text);
+    for (std::size_t i = 0; i + 1 < tried.elements.size(); i += 2)
+        add_refusal(found, tried.elements[i].text, tried.elements[i + 1].text);
+
+    std::array<std::vector<std::string>, 3> const direct{
+        {{"TIME"}, {"PTTL", keys.lock}, {"BLPOP", keys.wake, "0.001"}}};
+    for (auto const& command : direct) {
+        auto const reply = redis.ask(command);
+        if (reply.type == redis_reply::kind::error)
+            add_refusal(found, command.front(), reply.text);
+    }
+    // A digest of no script: NOSCRIPT is the answer of one who may ask.
+    auto const digest = redis.ask({"EVALSHA", std::string(40, '0'), "1", keys.lock});
+    if (digest.type == redis_reply::kind::error && !digest.text.starts_with("NOSCRIPT"))
+        add_refusal(found, "EVALSHA", digest.text);
+}
+
+void check_eviction(findings& found, redis_look& redis, key_preset preset)
+{
+    auto const memory = redis.info("memory");
+    if (!memory) {
+        found.not_checked("eviction (this user may not see INFO memory)");
+        return;
+    }
+    auto const policy = value_in(*memory, "maxmemory_policy");
+    if (value_in(*memory, "maxmemory") == "0" || policy == "noeviction")
+        return;
+    std::string what = "maxmemory-policy " + policy + " evicts locks that are held";
+    if (preset == key_preset::plain && policy.starts_with("allkeys"))
+        what += ", and counters, which start again at 1";
+    found.add(what, "CONFIG SET maxmemory-policy noeviction, or keep locks in a server of their "
+                    "own");
+}
+
+void check_persistence(findings& found, redis_look& redis, key_preset preset)
+{
+    auto const persistence = redis.info("persistence");
+    if (!persistence) {
+        found.not_checked("persistence (this user may not see INFO persistence)");
+        return;
+    }
+    bool const plain = preset == key_preset::plain;
+    std::string const price = plain ? "locks that are held, and counters, which then repeat tokens"
+                                    : "locks that are held; tokens go on growing";
+    if (value_in(*persistence, "aof_enabled") != "1")
+        found.add("there is no append-only file: a restart forgets " + price,
+                  "CONFIG SET appendonly yes");
+    else if (plain && redis.setting("appendfsync") != "always")
+        found.add("appendfsync is not always: a crash forgets the last " + price,
+                  "CONFIG SET appendfsync always, or use tagged keys");
+    if (value_in(*persistence, "loading") == "1")
+        found.add("it is loading its data", "wait until it has");
+}
+
+void check_clock(findings& found, redis_look& redis)
+{
+    auto const before = local_ms();
+    auto const reply = redis.ask({"TIME"});
+    if (reply.type != redis_reply::kind::array || reply.elements.size() != 2)
+        return; // told as a missing right
+    compare_clocks(found,
+                   std::stoll(reply.elements[0].text) * 1000 +
+                       std::stoll(reply.elements[1].text) / 1000,
+                   before, local_ms());
+}
+
+} // namespace
+
+std::vector<finding> examine_redis(arguments const& given)
+{
+    redis_look redis{given};
+    auto const servers = redis.servers();
+    std::vector<finding> all;
+    for (auto const& server : servers) {
+        findings found{servers.size() == 1 ? "redis" : "redis " + server.display()};
+        redis.go_to(server);
+        check_role(found, redis);
+        check_eviction(found, redis, given.keys);
+        check_persistence(found, redis, given.keys);
+        check_clock(found, redis);
+        all.insert(all.end(), found.all().begin(), found.all().end());
+    }
+    findings found{"redis"};
+    check_rights(found, redis, given.keys);
+    if (given.keys == key_preset::plain)
+        found.add(
+            "plain keys: tokens repeat where Redis loses a counter or fails over, and there is "
+            "no fallback to PostgreSQL",
+            "use tagged keys once no other client shares these locks");
+    all.insert(all.end(), found.all().begin(), found.all().end());
+    return all;
+}
+
+} // namespace fencelock::cli

@@ -1,0 +1,155 @@
+#include "help.hpp"
+
+namespace fencelock::cli {
+
+namespace {
+
+constexpr std::string_view program_help =
+    R"(Usage: fencelock [OPTION...] COMMAND [ARGUMENT...]
+
+Locks with fencing tokens that PostgreSQL enforces.
+
+Commands ('fencelock COMMAND --help' tells more):
+  run       run a program under a lock
+  acquire   take a lock and leave it to its TTL
+  renew     extend a lock that was acquired
+  release   end a lock that was acquired
+  show      who holds what, and what the database has accepted
+  doctor    settings of these servers that endanger locking
+
+Options:
+  --redis URL       where locks are kept, e.g. redis://localhost (FENCELOCK_REDIS);
+                    without it, in PostgreSQL alone
+  --db CONNINFO     the database that reserves and checks tokens (FENCELOCK_DB);
+                    without it, only plain keys can be used
+  --keys PRESET     tagged (default), or plain: the keys lock:RESOURCE and
+                    fence:RESOURCE, shared with other clients (FENCELOCK_KEYS)
+  --json            print JSON, an object a line
+  -h, --help        this, or the help of a command
+  -V, --version     the version
+
+Arguments can be read by other users of the machine: passwords are better
+given by the environment.
+
+Exit codes: 0 done, 64 wrong usage, 69 no issuer can be reached, 75 not
+acquired in time, 76 lost or not ours, 77 the database refused the token,
+70 anything else.
+)";
+
+constexpr std::string_view run_help =
+    R"(Usage: fencelock [OPTION...] run -r RESOURCE [--ttl 30s] [--wait 0] -- CMD [ARG...]
+
+Takes the lock, runs CMD, and releases. The lock is renewed meanwhile. CMD gets
+FENCELOCK_RESOURCE, FENCELOCK_TOKEN and FENCELOCK_OWNER, and a PGOPTIONS with
+which psql and every other program that uses libpq presents the token. Signals
+are passed on. Where the lock is lost, CMD's process group gets TERM, and KILL
+after 5 seconds.
+
+  -r, --resource RESOURCE  what to lock
+  --ttl DURATION           the lock ends by itself so long after the last
+                           renewal (30s)
+  --wait DURATION          how long to wait while others hold it (0: try once)
+  --no-confirm             do not present the token before CMD starts; earlier
+                           holders are fenced by CMD's first write then
+
+Durations: 500ms, 30s, 5m, 2h, 1d.
+
+Exit codes: CMD's own, or 128 + n where signal n ended it; 127 CMD was not
+found, 126 it cannot be executed; 69 no issuer can be reached, 75 not acquired
+in time, 76 lost, 77 the database refused the token.
+)";
+
+constexpr std::string_view acquire_help =
+    R"(Usage: fencelock [OPTION...] acquire -r RESOURCE [--ttl 30s] [--wait 0] [--owner ID]
+
+Takes the lock, prints 'resource token owner issuer', and leaves the lock to its
+TTL. With --json an object with these names and ttl_ms.
+
+  -r, --resource RESOURCE  what to lock
+  --ttl DURATION           the lock ends by itself after this (30s)
+  --wait DURATION          how long to wait while others hold it (0: try once)
+  --owner ID               the holder's id, 1 to 256 bytes (a new one). Whoever
+                           asks with the owner of a lock that is held gets the
+                           same lock and token again
+  --no-confirm             do not present the token to the database; earlier
+                           holders are fenced by the first write then
+
+Exit codes: 0 acquired, 69 no issuer can be reached, 75 not acquired in time,
+77 the database refused the token.
+)";
+
+constexpr std::string_view renew_help =
+    R"(Usage: fencelock [OPTION...] renew -r RESOURCE --owner ID --token N [--ttl 30s]
+
+Extends a lock by its owner and token, as acquire printed them. Never creates
+one.
+
+  -r, --resource RESOURCE  what is locked
+  --owner ID               the holder's id
+  --token N                the fencing token
+  --ttl DURATION           the lock ends so long from now (30s)
+
+Exit codes: 0 renewed, 69 no issuer can be reached, 76 not ours: it has ended,
+or never was.
+)";
+
+constexpr std::string_view release_help =
+    R"(Usage: fencelock [OPTION...] release -r RESOURCE --owner ID --token N
+
+Ends a lock by its owner and token, as acquire printed them.
+
+  -r, --resource RESOURCE  what is locked
+  --owner ID               the holder's id
+  --token N                the fencing token
+
+Exit codes: 0 released, 69 no issuer can be reached, 76 not ours: it has ended,
+or never was.
+)";
+
+constexpr std::string_view show_help =
+    R"(Usage: fencelock [OPTION...] show [-r RESOURCE]
+
+Shows, in Redis: the holder, its token and remaining TTL, and the last token
+counted; in PostgreSQL: the mark (the highest token accepted), the highest token
+issued, and the lease. Without RESOURCE, of every lock that is held now.
+
+What is issued and leased in PostgreSQL is shown to roles that may read the
+table fence_issuer.
+
+Exit codes: 0, or 69 where a server cannot be reached.
+)";
+
+constexpr std::string_view doctor_help =
+    R"(Usage: fencelock [OPTION...] doctor
+
+Prints every setting of this Redis and this database that endangers locking, and
+what to change: eviction, persistence, a replica, missing rights, clocks that
+are apart, a missing or old extension, plain keys, and what fence_audit() finds.
+
+Exit codes: 0 nothing found, 1 something found, 69 a server cannot be reached.
+)";
+
+} // namespace
+
+std::string_view help_of(std::optional<command> one)
+{
+    if (!one)
+        return program_help;
+    switch (*one) {
+    case command::run:
+        return run_help;
+    case command::acquire:
+        return acquire_help;
+    case command::renew:
+        return renew_help;
+    case command::release:
+        return release_help;
+    case command::show:
+        return show_help;
+    case command::doctor:
+        break;
+    }
+    return doctor_help;
+}
+
+} // namespace fencelock::cli

@@ -1,0 +1,160 @@
+// fencelock run: a program under a lock.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "child_group.hpp"
+#include "commands.hpp"
+#include "exit_code.hpp"
+#include "pgoptions.hpp"
+#include "session.hpp"
+#include "signals.hpp"
+
+namespace fencelock::cli {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// From the polite request to end to the one that cannot be refused.
+constexpr std::chrono::seconds patience{5};
+
+// Between two looks whether somebody is left who was asked to end.
+constexpr milliseconds look_again{20};
+
+// Why a wait for the lock ended without it.
+struct interrupted {
+    int signal;
+};
+
+// Takes the lock in a thread of its own, while this one takes signals. Throws interrupted.
+lock take_lock(session& with, arguments const& given, acquire_options options, signal_inbox& inbox)
+{
+    std::stop_source cancel;
+    std::optional<lock> taken;
+    std::exception_ptr trouble;
+    std::atomic<bool> done{false};
+    options.stop = cancel.get_token();
+    std::thread worker{[&] {
+        try {
+            taken.emplace(with.client().acquire(*given.resource, options));
+        } catch (...) {
+            trouble = std::current_exception();
+        }
+        done = true;
+        signal_inbox::wake();
+    }};
+    int received = 0;
+    while (!done) {
+        auto const signal = *inbox.next();
+        if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+            received = signal;
+            cancel.request_stop();
+        }
+    }
+    worker.join();
+    if (received != 0)
+        throw interrupted{received}; // what was taken is released
+    if (trouble)
+        std::rethrow_exception(trouble);
+    return std::move(*taken);
+}
+
+std::vector<std::string> environment_of(lock const& held)
+{
+    auto const* const inherited = std::getenv("PGOPTIONS");
+    std::vector<std::pair<std::string, std::string>> const own{
+        {"FENCELOCK_RESOURCE", held.resource()},
+        {"FENCELOCK_TOKEN", std::to_string(held.token())},
+        {"FENCELOCK_OWNER", held.owner()},
+        {"PGOPTIONS",
+         pgoptions_with_claim(inherited ? inherited : "", held.resource(), held.token())}};
+    std::vector<std::string> environment;
+    for (char** entry = environ; *entry; ++entry) {
+        std::string_view const text{*entry};
+        auto const name = text.substr(0, text.find('='));
+        if (std::none_of(own.begin(), own.end(),
+                         [&](auto const& one) { return one.first == name; }))
+            environment.emplace_back(text);
+    }
+    for (auto const& [name, value] : own)
+        environment.push_back(name + '=' + value);
+    return environment;
+}
+
+// Until the program has ended; after a loss, until its whole group has.
+int watch(child_group& program, std::atomic<bool> const& lost, signal_inbox& inbox)
+{
+    std::optional<steady::time_point> kill_at;
+    std::optional<int> status;
+    for (;;) {
+        if (lost && !kill_at) {
+            kill_at = steady::now() + patience;
+            program.send(SIGTERM);
+            program.send(SIGCONT); // one that is stopped could not end
+        }
+        status = program.status();
+        if (status && (!kill_at || !program.any_left()))
+            return *status;
+        if (kill_at && steady::now() >= *kill_at)
+            program.send(SIGKILL);
+        auto const signal = inbox.next(kill_at ? std::optional{look_again} : std::nullopt);
+        if (signal && *signal != SIGCHLD && *signal != signal_inbox::wake_signal())
+            program.send(*signal);
+    }
+}
+
+int cannot_start(std::string const& program, int code)
+{
+    std::cerr << "fencelock: cannot run \"" << program
+              << "\": " << std::system_category().message(code) << '\n';
+    return code == ENOENT ? not_found : cannot_execute;
+}
+
+} // namespace
+
+int run(arguments const& given)
+try {
+    signal_inbox inbox;
+    std::atomic<bool> lost{false}; // outlives the thread that renews
+    session with{given};
+    auto options = with.options();
+    options.on_lost = [&lost](lock_lost const& e) {
+        std::cerr << "fencelock: " << e.what() << '\n';
+        lost = true;
+        signal_inbox::wake();
+    };
+    auto held = take_lock(with, given, options, inbox);
+    int status = 0;
+    try {
+        child_group program{given.program, environment_of(held), inbox.original_mask()};
+        status = watch(program, lost, inbox);
+    } catch (exec_failure const& e) {
+        return cannot_start(given.program.front(), e.code);
+    }
+    auto const outcome = held.release();
+    if (lost)
+        return not_ours;
+    if (outcome == release_outcome::not_held) {
+        std::cerr << "fencelock: the lock of \"" << held.resource() << "\" with token "
+                  << held.token() << " was not held any more when the program ended\n";
+        return not_ours;
+    }
+    if (outcome == release_outcome::unknown)
+        std::cerr << "fencelock: the release of \"" << held.resource()
+                  << "\" was not answered; the lock ends with its TTL\n";
+    return status;
+} catch (interrupted const& e) {
+    return killed + e.signal;
+}
+
+} // namespace fencelock::cli

@@ -1,0 +1,37 @@
+// The client that the options describe.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <fencelock/fencelock.hpp>
+
+#include "arguments.hpp"
+
+namespace fencelock::detail {
+class redis_pool;
+}
+
+namespace fencelock::cli {
+
+class session {
+  public:
+    /// Connects to nothing yet. Throws invalid_argument; issuer_unavailable where tagged keys have
+    /// no database that could reserve tokens.
+    explicit session(arguments const& given);
+
+    fencelock::client& client() { return *client_; }
+
+    /// What every acquire asks for: confirmed wherever there is a database and nobody said no.
+    acquire_options options() const;
+
+  private:
+    arguments const& given_;
+    std::optional<redis_locks> redis_;
+    std::unique_ptr<fencelock::client> client_;
+};
+
+/// Connections to the Redis that --redis names, for a look at what is there.
+std::shared_ptr<detail::redis_pool> redis_for_looking(arguments const& given);
+
+} // namespace fencelock::cli

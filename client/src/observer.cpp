@@ -1,0 +1,19 @@
+#include "observer.hpp"
+
+namespace fencelock::detail {
+
+void observer::tell(log_level level, std::string const& message, std::string const& resource,
+                    std::int64_t token) noexcept
+try {
+    if (log_)
+        log_({level, message, resource, token});
+} catch (...) { // as client_options::log is documented
+}
+
+client_counters observer::counters() const noexcept
+{
+    return {acquired, contended, waits,           released, lost,
+            refused,  renewals,  failed_renewals, seeds,    fallbacks};
+}
+
+} // namespace fencelock::detail

@@ -1,0 +1,123 @@
+// The parts of the command line that need no server.
+#include "arguments.hpp"
+#include "doctor.hpp"
+#include "exit_code.hpp"
+#include "json.hpp"
+#include "pgoptions.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fencelock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(cli_arguments, options_stand_before_or_behind_the_command_with_or_without_equals)
+{
+    auto const given = parse_arguments({"--redis", "redis://h", "acquire", "-rorder:1", "--db=x",
+                                        "--ttl=5m", "--wait", "250ms", "--json", "--owner", "me",
+                                        "--no-confirm", "--keys", "plain"});
+    EXPECT_EQ(given.command, command::acquire);
+    EXPECT_EQ(given.redis, "redis://h");
+    EXPECT_EQ(given.db, "x");
+    EXPECT_EQ(given.resource, "order:1");
+    EXPECT_EQ(given.ttl, 5min);
+    EXPECT_EQ(given.wait, 250ms);
+    EXPECT_EQ(given.owner, "me");
+    EXPECT_TRUE(given.json);
+    EXPECT_FALSE(given.confirm);
+    EXPECT_EQ(given.keys, key_preset::plain);
+}
+
+TEST(cli_arguments, what_follows_the_program_is_its_own)
+{
+    for (auto const& words :
+         {std::vector<std::string>{"--db", "x", "run", "-r", "a", "--", "cmd", "--ttl", "-r"},
+          std::vector<std::string>{"--db", "x", "run", "-r", "a", "cmd", "--ttl", "-r"}})
+        EXPECT_EQ(parse_arguments(words).program, (std::vector<std::string>{"cmd", "--ttl", "-r"}));
+}
+
+TEST(cli_arguments, what_is_wrong_is_refused)
+{
+    using words = std::vector<std::string>;
+    for (auto const& wrong :
+         {words{},
+          words{"--db", "x"},
+          words{"--db", "x", "nonsense"},
+          words{"--db"},
+          words{"--db", "", "show"},
+          words{"acquire", "-r", "a"},
+          words{"--db", "x", "acquire"},
+          words{"--db", "x", "acquire", "-r", "a", "b"},
+          words{"--db", "x", "acquire", "-r", "a", "--", "b"},
+          words{"--db", "x", "acquire", "-r", "a", "--token", "1"},
+          words{"--db", "x", "acquire", "-r", "a", "--ttl", "30"},
+          words{"--db", "x", "acquire", "-r", "a", "--json=1"},
+          words{"--db", "x", "acquire", "-r", "a", "--nonsense"},
+          words{"--db", "x", "acquire", "-r", "a", "-x"},
+          words{"--db", "x", "run", "-r", "a"},
+          words{"--db", "x", "run", "-r", "a", "--owner", "me", "--", "true"},
+          words{"--db", "x", "renew", "-r", "a", "--owner", "me"},
+          words{"--db", "x", "release", "-r", "a", "--token", "1"},
+          words{"--db", "x", "release", "-r", "a", "--owner", "me", "--token", "0"},
+          words{"--db", "x", "release", "-r", "a", "--owner", "me", "--token", "1x"},
+          words{"--db", "x", "doctor", "-r", "a"},
+          words{"--db", "x", "--keys", "plain", "show"},
+          words{"--db", "x", "--keys", "odd", "show"}})
+        EXPECT_THROW(parse_arguments(wrong), usage_error) << ::testing::PrintToString(wrong);
+}
+
+TEST(cli_arguments, durations_have_units)
+{
+    EXPECT_EQ(parse_duration("0", "--ttl"), 0ms);
+    EXPECT_EQ(parse_duration("1500ms", "--ttl"), 1500ms);
+    EXPECT_EQ(parse_duration("30s", "--ttl"), 30s);
+    EXPECT_EQ(parse_duration("5m", "--ttl"), 5min);
+    EXPECT_EQ(parse_duration("2h", "--ttl"), 2h);
+    EXPECT_EQ(parse_duration("365d", "--ttl"), 24h * 365);
+    for (auto const* wrong : {"", "s", "30", "1.5s", "-1s", "5 s", "5S", "99999999999999999999s",
+                              "9223372036854775807d"})
+        EXPECT_THROW(parse_duration(wrong, "--ttl"), usage_error) << wrong;
+}
+
+TEST(cli_json, texts_are_escaped)
+{
+    EXPECT_EQ(json_string("a\"\\\n\x01\xC3\xA4"), "\"a\\\"\\\\\\u000a\\u0001\xC3\xA4\"");
+    EXPECT_EQ(json_string("a\xFFz"), "\"a\\ufffdz\"");
+    EXPECT_EQ(json_object{}.add("a", "x").add("b", 2).add("c", true).add_null("d").text(),
+              R"({"a": "x", "b": 2, "c": true, "d": null})");
+}
+
+TEST(cli_pgoptions, white_space_and_backslashes_are_escaped)
+{
+    EXPECT_EQ(pgoptions_with_claim("", "order:1", 34), R"(-c fencelock.claims={"order:1":\ 34})");
+    EXPECT_EQ(pgoptions_with_claim("", "a b\\c\"", 34),
+              R"(-c fencelock.claims={"a\ b\\\\c\\"":\ 34})");
+}
+
+TEST(cli_pgoptions, what_was_there_is_kept)
+{
+    EXPECT_EQ(pgoptions_with_claim("-c geqo=off", "b", 2),
+              R"(-c geqo=off -c fencelock.claims={"b":\ 2})");
+    auto const outer = pgoptions_with_claim("", "a b", 1);
+    EXPECT_EQ(pgoptions_with_claim(outer, "b", 2),
+              outer + R"( -c fencelock.claims={"a\ b":\ 1,\ "b":\ 2})");
+    EXPECT_EQ(pgoptions_with_claim("--fencelock.claims={}", "b", 2),
+              R"(--fencelock.claims={} -c fencelock.claims={"b":\ 2})");
+}
+
+TEST(cli_clocks, clocks_that_are_apart_are_a_finding)
+{
+    findings found{"redis"};
+    compare_clocks(found, 10'000, 10'000, 10'050);
+    compare_clocks(found, 8'500, 10'000, 10'050);  // within tolerance
+    compare_clocks(found, 12'000, 10'000, 10'050); // likewise
+    compare_clocks(found, 50'000, 10'000, 90'000); // an answer that took so long tells nothing
+    EXPECT_TRUE(found.all().empty());
+    compare_clocks(found, 13'000, 10'000, 10'050);
+    compare_clocks(found, 7'000, 10'000, 10'050);
+    EXPECT_EQ(found.all().size(), 2u);
+}
+
+} // namespace
+} // namespace fencelock::cli

@@ -1,0 +1,270 @@
+// acquire, renew, release, show: what they print, and their exit codes.
+#include "cli_program.hpp"
+#include "servers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace fencelock::test {
+namespace {
+
+class cli : public ::testing::Test {
+  protected:
+    std::vector<std::string> const environment{"FENCELOCK_REDIS=" + shared_redis().socket_url(),
+                                               "FENCELOCK_DB=" + shared_postgres().conninfo()};
+    std::string resource = new_resource();
+
+    cli_outcome run(std::vector<std::string> const& arguments)
+    {
+        return run_cli(arguments, environment);
+    }
+
+    struct printed {
+        std::string resource, token, owner, issuer;
+    };
+
+    printed acquire(std::vector<std::string> arguments = {})
+    {
+        arguments.insert(arguments.begin(), {"acquire", "-r", resource});
+        auto const outcome = run(arguments);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        printed words;
+        std::istringstream{outcome.out} >> words.resource >> words.token >> words.owner >>
+            words.issuer;
+        return words;
+    }
+};
+
+TEST_F(cli, help_and_version_need_no_server)
+{
+    for (auto const& arguments :
+         {std::vector<std::string>{"--help"}, std::vector<std::string>{"run", "--help"},
+          std::vector<std::string>{"acquire", "-h"}, std::vector<std::string>{"renew", "--help"},
+          std::vector<std::string>{"release", "--help"}, std::vector<std::string>{"show", "--help"},
+          std::vector<std::string>{"doctor", "--help"}}) {
+        auto const outcome = run_cli(arguments);
+        EXPECT_EQ(outcome.code, 0);
+        EXPECT_EQ(outcome.out.rfind("Usage: fencelock", 0), 0u);
+        if (arguments.size() == 2) {
+            EXPECT_NE(outcome.out.find("] " + arguments[0]), std::string::npos);
+        }
+    }
+    EXPECT_EQ(run_cli({"--version"}).out, std::string{"fencelock "} + version() + "\n");
+}
+
+TEST_F(cli, wrong_usage_is_64)
+{
+    EXPECT_EQ(run({"acquire"}).code, 64);
+    EXPECT_EQ(run({"nonsense"}).code, 64);
+    EXPECT_EQ(run({"acquire", "-r", resource, "--ttl", "30"}).code, 64);
+    EXPECT_EQ(run({"acquire", "-r", resource, "--ttl", "366d"}).code, 64);
+    EXPECT_EQ(run({"acquire", "-r", std::string(1025, 'x')}).code, 64);
+    EXPECT_EQ(run({"show", "-r", "\xFF"}).code, 64);
+    EXPECT_EQ(run({"--redis", "http://x", "acquire", "-r", resource}).code, 64);
+    EXPECT_EQ(run_cli({"show"}, {"FENCELOCK_DB=x", "FENCELOCK_KEYS=odd"}).code, 64);
+}
+
+TEST_F(cli, acquire_leaves_the_lease_and_release_ends_it)
+{
+    auto const first = acquire({"--ttl", "60s"});
+    EXPECT_EQ(first.resource, resource);
+    EXPECT_EQ(first.issuer, "redis");
+    EXPECT_EQ(shared_redis().command({"GET", lock_key(resource)}), first.token + ":" + first.owner);
+    EXPECT_EQ(mark_of(shared_postgres(), resource), std::stoll(first.token)); // confirmed
+
+    auto const busy = run({"acquire", "-r", resource});
+    EXPECT_EQ(busy.code, 75);
+    EXPECT_EQ(busy.out, "");
+
+    std::vector<std::string> const mine{"-r",        resource,  "--owner",
+                                        first.owner, "--token", first.token};
+    std::vector<std::string> const others{"-r",    resource,  "--owner",
+                                          "other", "--token", first.token};
+    auto const with = [](std::string const& command, std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), command);
+        return arguments;
+    };
+    EXPECT_EQ(run(with("renew", others)).code, 76);
+    EXPECT_EQ(run(with("release", others)).code, 76);
+    auto longer = with("renew", mine);
+    longer.insert(longer.end(), {"--ttl", "10m"});
+    EXPECT_EQ(run(longer).code, 0);
+    EXPECT_GT(std::stoll(*shared_redis().command({"PTTL", lock_key(resource)})), 60'000);
+    EXPECT_EQ(run(with("release", mine)).code, 0);
+    EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
+    EXPECT_EQ(run(with("release", mine)).code, 76);
+    EXPECT_EQ(run(with("renew", mine)).code, 76);
+    EXPECT_GT(std::stoll(acquire().token), std::stoll(first.token));
+}
+
+TEST_F(cli, an_owner_of_ones_own_gets_the_same_lease_again)
+{
+    auto const first = acquire({"--owner", "job-7"});
+    EXPECT_EQ(first.owner, "job-7");
+    EXPECT_EQ(acquire({"--owner", "job-7"}).token, first.token);
+    EXPECT_EQ(run({"acquire", "-r", resource, "--owner", "job-8"}).code, 75);
+}
+
+TEST_F(cli, json_has_the_same_words_and_the_ttl)
+{
+    auto const outcome =
+        run({"--json", "acquire", "-r", resource, "--owner", "a \"b\"", "--ttl", "5m"});
+    auto const token = std::to_string(mark_of(shared_postgres(), resource));
+    EXPECT_EQ(outcome.out, "{\"resource\": \"" + resource + "\", \"token\": " + token +
+                               R"(, "owner": "a \"b\"", "issuer": "redis", "ttl_ms": 300000})" +
+                               "\n");
+}
+
+TEST_F(cli, acquire_waits_as_long_as_it_is_told)
+{
+    auto const held = acquire({"--ttl", "1h"});
+    EXPECT_EQ(run({"acquire", "-r", resource, "--wait", "100ms"}).code, 75);
+    cli_program waiting{{"acquire", "-r", resource, "--wait", "5m"}, environment};
+    EXPECT_EQ(run({"release", "-r", resource, "--owner", held.owner, "--token", held.token}).code,
+              0);
+    EXPECT_EQ(waiting.wait().code, 0);
+}
+
+TEST_F(cli, without_redis_leases_are_kept_in_postgresql)
+{
+    std::vector<std::string> const database_only{"FENCELOCK_DB=" + shared_postgres().conninfo()};
+    auto const outcome = run_cli({"acquire", "-r", resource, "--owner", "me"}, database_only);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find(" me database\n"), std::string::npos);
+    EXPECT_EQ(run_cli({"acquire", "-r", resource}, database_only).code, 75);
+    auto const token = std::to_string(mark_of(shared_postgres(), resource));
+    EXPECT_EQ(
+        run_cli({"renew", "-r", resource, "--owner", "me", "--token", token}, database_only).code,
+        0);
+    // Redis knows nothing of it, but the database does.
+    EXPECT_EQ(run({"release", "-r", resource, "--owner", "me", "--token", token}).code, 0);
+}
+
+TEST_F(cli, where_no_issuer_can_be_reached_it_is_69)
+{
+    test_support::redis_server gone;
+    auto const nowhere = gone.socket_url();
+    gone.stop();
+    std::string const no_database = "host=/nonexistent dbname=postgres";
+    EXPECT_EQ(run({"--redis", nowhere, "--db", no_database, "acquire", "-r", resource}).code, 69);
+    EXPECT_EQ(run_cli({"--db", no_database, "acquire", "-r", resource}).code, 69);
+    EXPECT_EQ(run({"--redis", nowhere, "show", "-r", resource}).code, 69);
+    EXPECT_EQ(run({"--redis", nowhere, "doctor"}).code, 69);
+    EXPECT_EQ(
+        run({"--redis", nowhere, "renew", "-r", resource, "--owner", "x", "--token", "1"}).code,
+        69);
+    // Nothing could reserve tokens.
+    auto const no_issuer =
+        run_cli({"--redis", shared_redis().socket_url(), "acquire", "-r", resource});
+    EXPECT_EQ(no_issuer.code, 69);
+    EXPECT_NE(no_issuer.err.find("--db"), std::string::npos);
+    // With a database, Redis away is no reason to fail.
+    EXPECT_EQ(run({"--redis", nowhere, "acquire", "-r", resource}).code, 0);
+}
+
+TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)
+{
+    // The database issues tokens of this resource by itself: what Redis counts beyond them was
+    // never issued, and the last one issued has an owner.
+    shared_postgres().query("SELECT \"Fence it\".fence_check('" + resource +
+                            "', \"Fence it\".fence_issue('" + resource + "'), 'somebody')");
+    auto const refused = run({"--keys", "plain", "acquire", "-r", resource});
+    EXPECT_EQ(refused.code, 77);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(run({"--keys", "plain", "run", "-r", resource, "--", "true"}).code, 77);
+    EXPECT_FALSE(shared_redis().command({"GET", "lock:" + resource}));
+    EXPECT_EQ(run({"--keys", "plain", "acquire", "-r", resource, "--no-confirm"}).code, 0);
+}
+
+TEST_F(cli, plain_keys_need_no_database)
+{
+    std::vector<std::string> const plain{"FENCELOCK_REDIS=" + shared_redis().socket_url(),
+                                         "FENCELOCK_KEYS=plain"};
+    EXPECT_EQ(run_cli({"acquire", "-r", resource, "--owner", "me"}, plain).out,
+              resource + " 1 me redis\n");
+    auto const shown = run_cli({"show", "-r", resource}, plain);
+    EXPECT_NE(shown.out.find("held by me with token 1"), std::string::npos);
+    EXPECT_EQ(run_cli({"release", "-r", resource, "--owner", "me", "--token", "1"}, plain).code, 0);
+}
+
+TEST_F(cli, a_password_is_never_printed)
+{
+    auto const outcome = run({"--redis", "redis://:hunter2@127.0.0.1:1", "--db",
+                              "host=/nonexistent password=hunter3", "acquire", "-r", resource});
+    EXPECT_EQ(outcome.code, 69);
+    EXPECT_EQ((outcome.out + outcome.err).find("hunter"), std::string::npos);
+}
+
+TEST_F(cli, show_tells_of_redis_and_of_the_database)
+{
+    auto const free = run({"show", "-r", resource});
+    EXPECT_EQ(free.code, 0);
+    EXPECT_EQ(free.out, resource + "\n  redis     not held\n  database  no mark, none issued, no "
+                                   "lease\n");
+    auto const held = acquire({"--owner", "me", "--ttl", "1h"});
+    auto const issued = std::to_string(std::stoll(held.token) + 999);
+    auto const shown = run({"show", "-r", resource});
+    EXPECT_NE(shown.out.find("held by me with token " + held.token + ", 3"), std::string::npos);
+    EXPECT_NE(shown.out.find("mark " + held.token + ", issued " + issued + ", no lease"),
+              std::string::npos)
+        << shown.out;
+    auto const json = run({"show", "-r", resource, "--json"});
+    EXPECT_NE(json.out.find("\"redis\": {\"held\": true, \"owner\": \"me\", \"token\": " +
+                            held.token + ", \"ttl_ms\": 3"),
+              std::string::npos)
+        << json.out;
+    EXPECT_NE(json.out.find("\"database\": {\"mark\": " + held.token + ", \"issued\": " + issued +
+                            ", \"lease\": null}"),
+              std::string::npos)
+        << json.out;
+}
+
+TEST_F(cli, show_lists_what_is_held_in_either)
+{
+    resource += " with space";
+    acquire({"--ttl", "1h"});
+    auto const leased = new_resource();
+    EXPECT_EQ(run_cli({"acquire", "-r", leased, "--owner", "me", "--ttl", "1h"},
+                      {"FENCELOCK_DB=" + shared_postgres().conninfo()})
+                  .code,
+              0);
+    auto const shown = run({"show"});
+    EXPECT_EQ(shown.code, 0);
+    EXPECT_NE(shown.out.find(resource + "\n  redis     held by"), std::string::npos) << shown.out;
+    EXPECT_NE(shown.out.find(leased + "\n  redis     not held"), std::string::npos) << shown.out;
+    EXPECT_NE(shown.out.find("leased to me with token"), std::string::npos) << shown.out;
+}
+
+// What bash offers for the last word of a line.
+std::string completions(std::string const& line)
+{
+    test_support::temporary_directory directory{"fencelock-complete"};
+    auto const output = directory.path() / "out";
+    test_support::child_process bash{
+        {.argv = {"/bin/bash", "-c",
+                  "source \"$1\"; COMP_WORDS=($2); [[ $2 != *' ' ]] || COMP_WORDS+=(''); "
+                  "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _fencelock; echo \"${COMPREPLY[*]}\"",
+                  "bash", COMPLETION_FILE, line},
+         .output = output}};
+    EXPECT_EQ(bash.wait(test_support::generous_limit), 0);
+    std::ifstream file{output};
+    std::string words;
+    std::getline(file, words);
+    return words;
+}
+
+TEST_F(cli, bash_completes_commands_options_and_presets)
+{
+    EXPECT_EQ(completions("fencelock r"), "run renew release");
+    EXPECT_EQ(completions("fencelock --db x a"), "acquire");
+    EXPECT_EQ(completions("fencelock release --to"), "--token");
+    EXPECT_EQ(completions("fencelock acquire --to"), "");
+    EXPECT_EQ(completions("fencelock --keys "), "tagged plain");
+    EXPECT_EQ(completions("fencelock run -r "), "");
+}
+
+} // namespace
+} // namespace fencelock::test

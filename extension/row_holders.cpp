@@ -1,0 +1,126 @@
+#include "row_holders.hpp"
+
+#include "preempt.hpp"
+#include "settings.hpp"
+
+namespace fencelock {
+
+namespace {
+
+bool conflicts(LockTupleMode wanted, MultiXactStatus held)
+{
+    switch (held) {
+    case MultiXactStatusForKeyShare:
+        return false;
+    case MultiXactStatusForShare:
+        return wanted != LockTupleShare;
+    default:
+        return true;
+    }
+}
+
+// How a single transaction in xmax holds the tuple.
+MultiXactStatus status_of(HeapTupleHeader header)
+{
+    uint16 infomask = header->t_infomask;
+    bool by_key = (header->t_infomask2 & HEAP_KEYS_UPDATED) != 0;
+    if (HEAP_XMAX_IS_KEYSHR_LOCKED(infomask))
+        return MultiXactStatusForKeyShare;
+    if (HEAP_XMAX_IS_SHR_LOCKED(infomask))
+        return MultiXactStatusForShare;
+    if (HEAP_XMAX_IS_LOCKED_ONLY(infomask))
+        return by_key ? MultiXactStatusForUpdate : MultiXactStatusForNoKeyUpdate;
+    return by_key ? MultiXactStatusUpdate : MultiXactStatusNoKeyUpdate;
+}
+
+// The transactions named in xmax, finished ones included; palloc'd, null where there are none.
+int members_of(HeapTupleHeader header, MultiXactMember** members)
+{
+    TransactionId xmax = HeapTupleHeaderGetRawXmax(header);
+    *members = nullptr;
+    if (!TransactionIdIsValid(xmax))
+        return 0;
+    if ((header->t_infomask & HEAP_XMAX_IS_MULTI) != 0)
+        return std::max(0, GetMultiXactIdMembers(xmax, members, false,
+                                                 HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask)));
+    *members = static_cast<MultiXactMember*>(palloc(sizeof(MultiXactMember)));
+    (*members)->xid = xmax;
+    (*members)->status = status_of(header);
+    return 1;
+}
+
+bool is_other_in_progress(TransactionId xid)
+{
+    return !TransactionIdIsCurrentTransactionId(xid) && TransactionIdIsInProgress(xid);
+}
+
+} // namespace
+
+row_holder holder_of(const row_version& version, LockTupleMode mode)
+{
+    if (TransactionIdIsValid(version.writer))
+        return {version.writer, true};
+    HeapTupleHeader header = version.tuple->t_data;
+    if ((header->t_infomask & HEAP_XMAX_INVALID) != 0)
+        return {InvalidTransactionId, false};
+    MultiXactMember* members;
+    int count = members_of(header, &members);
+    for (int i = 0; i < count; i++) {
+        MultiXactStatus status = members[i].status;
+        if (conflicts(mode, status) && is_other_in_progress(members[i].xid))
+            return {members[i].xid,
+                    status != MultiXactStatusForUpdate && status != MultiXactStatusUpdate};
+    }
+    return {InvalidTransactionId, false};
+}
+
+bool is_held(const row_version& version, LockTupleMode mode)
+{
+    return TransactionIdIsValid(holder_of(version, mode).transaction);
+}
+
+bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers)
+{
+    HeapTupleHeader header = version.tuple->t_data;
+    TransactionId writer = HeapTupleHeaderGetXmin(header);
+    if (!TransactionIdIsCurrentTransactionId(writer) && XidInMVCCSnapshot(writer, snapshot))
+        return true;
+    if (!with_lockers)
+        return false;
+    MultiXactMember* members;
+    int count = members_of(header, &members);
+    for (int i = 0; i < count; i++)
+        if (!TransactionIdIsCurrentTransactionId(members[i].xid) &&
+            XidInMVCCSnapshot(members[i].xid, snapshot))
+            return true;
+    return false;
+}
+
+row_versions find_and_lock_row(const opened_table& table, std::string_view name, bool preempts)
+{
+    // Where nobody is to be preempted PostgreSQL keeps those that wait in order.
+    preempts = preempts && preempt_after() > 0;
+    LockWaitPolicy policy = preempts ? LockWaitSkip : LockWaitBlock;
+    TransactionId overdue = InvalidTransactionId;
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        row_versions row = find_row(table, name);
+        if (row.none())
+            return row;
+        if (row.settled.exists() &&
+            lock_version(table, row.settled.tid(), LockTupleNoKeyExclusive, policy) == TM_Ok)
+            return row;
+        if (!row.settled.exists() && row.pending.speculative != 0) {
+            SpeculativeInsertionWait(row.pending.writer, row.pending.speculative);
+            continue;
+        }
+        row_holder holder = holder_of(row.oldest(), LockTupleNoKeyExclusive);
+        if (TransactionIdIsValid(holder.transaction))
+            wait_for_transaction(holder.transaction,
+                                 {table.heap, row.oldest().tid(),
+                                  preempts && holder.by_claim_or_issue, no_token, no_token},
+                                 overdue);
+    }
+}
+
+} // namespace fencelock

@@ -1,0 +1,30 @@
+// Who holds a version of a row, read from its xmax.
+#pragma once
+
+#include "named_row.hpp"
+#include "pg.hpp"
+
+namespace fencelock {
+
+struct row_holder {
+    TransactionId transaction; // in progress and not this one; invalid where there is none
+    // It holds the row as checks and issues do. Not so a prune, which deletes it, nor somebody who
+    // has locked it by hand.
+    bool by_claim_or_issue;
+};
+
+// One of those that hold the version in a way that conflicts with this mode.
+row_holder holder_of(const row_version& version, LockTupleMode mode);
+
+bool is_held(const row_version& version, LockTupleMode mode);
+
+// Whether the snapshot does not see the version's writer (or, if asked, one of its remembered
+// lockers) as finished.
+bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers);
+
+// Finds the row and locks it against everybody, waiting for whoever writes or holds it. The settled
+// version is then the newest one; where there is none, nobody was inserting one either. With
+// preempts, fencelock.preempt_after applies.
+row_versions find_and_lock_row(const opened_table& table, std::string_view name, bool preempts);
+
+} // namespace fencelock
