@@ -50,7 +50,7 @@ return refused
 // All that a client asks for, with its scripts.
 constexpr char const* rights =
     "+eval +evalsha +time +info|replication +get +set +del +pttl +pexpire +incr +hget +hmget +hset "
-    "+hdel +hincrby +llen +lpush +blpop +select";
+    "+hdel +hincrby +llen +lpush +blpop +select, in a cluster +cluster|slots +asking too";
 
 void check_role(findings& found, redis_look& redis)
 {
@@ -162,7 +162,7 @@ std::vector<finding> examine_redis(arguments const& given)
     auto const servers = redis.servers();
     std::vector<finding> all;
     for (auto const& server : servers) {
-        findings found{servers.size() == 1 ? "redis" : "redis " + server.display()};
+        findings found{servers.size() == 1 ? "redis" : server.display()};
         redis.go_to(server);
         check_role(found, redis);
         check_eviction(found, redis, given.keys);

@@ -30,4 +30,3 @@ if held then
     redis.call('PEXPIRE', lock, ttl)
   end
 end
-

@@ -12,4 +12,3 @@ local function less(a, b)
   if #a ~= #b then return #a < #b end
   return a < b
 end
-
