@@ -9,7 +9,7 @@
 namespace fencelock::cli {
 
 struct finding {
-    std::string server; ///< redis or database
+    std::string server; ///< redis, or a node of a cluster by its address, or database
     std::string what;
     std::string remedy;
 };

@@ -50,7 +50,7 @@ return refused
 // All that a client asks for, with its scripts.
 constexpr char const* rights =
     "+eval +evalsha +time +info|replication +get +set +del +pttl +pexpire +incr +hget +hmget +hset "
-    "+hdel +hincrby +llen +lpush +blpop +select";
+    "+hdel +hincrby +llen +lpush +blpop +select, in a cluster +cluster|slots +asking too";
 
 void check_role(findings& found, redis_look& redis)
 {
@@ -83,7 +83,8 @@ void add_refusal(findings& found, std::string const& command, std::string const&
 
 void check_rights(findings& found, redis_look& redis, key_preset preset)
 {
-    auto const keys = detail::keys_of("fencelock:doctor:" + detail::new_owner_id(), preset);
+    auto const keys = detail::keys_of("{fencelock:doctor:" + detail::new_owner_id() + "}", preset);
+    redis.go_to_server_of(keys.lock);
     auto const tried = redis.ask({"EVAL", try_commands, "3", keys.lock, keys.state, keys.wake,
                                   preset == key_preset::plain ? "plain" : "tagged"});
     if (tried.type == redis_reply::kind::error)
@@ -157,19 +158,27 @@ void check_clock(findings& found, redis_look& redis)
 
 std::vector<finding> examine_redis(arguments const& given)
 {
-    findings found{"redis"};
     redis_look redis{given};
-    check_role(found, redis);
+    auto const servers = redis.servers();
+    std::vector<finding> all;
+    for (auto const& server : servers) {
+        findings found{servers.size() == 1 ? "redis" : server.display()};
+        redis.go_to(server);
+        check_role(found, redis);
+        check_eviction(found, redis, given.keys);
+        check_persistence(found, redis, given.keys);
+        check_clock(found, redis);
+        all.insert(all.end(), found.all().begin(), found.all().end());
+    }
+    findings found{"redis"};
     check_rights(found, redis, given.keys);
-    check_eviction(found, redis, given.keys);
-    check_persistence(found, redis, given.keys);
-    check_clock(found, redis);
     if (given.keys == key_preset::plain)
         found.add(
             "plain keys: tokens repeat where Redis loses a counter or fails over, and there is "
             "no fallback to PostgreSQL",
             "use tagged keys once no other client shares these locks");
-    return found.all();
+    all.insert(all.end(), found.all().begin(), found.all().end());
+    return all;
 }
 
 } // namespace fencelock::cli

@@ -22,13 +22,42 @@ constexpr std::chrono::seconds answer_limit{5};
 
 redis_look::redis_look(arguments const& given) : pool_{redis_for_looking(given)}
 {
-    try {
-        link_ = pool_->take(detail::steady::now() + answer_limit);
-    } catch (detail::link_failure const& e) {
-        throw issuer_unavailable{place() + ": " + e.what()};
-    } catch (detail::redis_error const& e) {
-        throw_reply(place(), e.what());
-    }
+    go_to(servers().front());
+}
+
+std::vector<detail::redis_address> redis_look::servers()
+{
+    auto all = found([this](detail::steady::time_point deadline) {
+        return pool_->topology().servers(deadline);
+    });
+    if (all.empty())
+        throw issuer_unavailable{place() + ": no node of the cluster has slots"};
+    return all;
+}
+
+void redis_look::go_to(detail::redis_address const& server)
+{
+    link_ =
+        found([&](detail::steady::time_point deadline) { return pool_->take(server, deadline); });
+}
+
+void redis_look::go_to_server_of(std::string const& key)
+{
+    auto const server = found([&](detail::steady::time_point deadline) {
+        return pool_->topology().server_for(key, deadline);
+    });
+    if (!link_ || !link_->address().is_same_server(server))
+        go_to(server);
+}
+
+template <typename Find>
+std::invoke_result_t<Find, detail::steady::time_point> redis_look::found(Find find)
+try {
+    return find(detail::steady::now() + answer_limit);
+} catch (detail::link_failure const& e) {
+    throw issuer_unavailable{place() + ": " + e.what()};
+} catch (detail::redis_error const& e) {
+    throw_reply(place(), e.what());
 }
 
 detail::redis_reply redis_look::ask(std::vector<std::string> const& words)

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "arguments.hpp"
@@ -14,8 +15,15 @@ namespace fencelock::cli {
 
 class redis_look {
   public:
-    /// Connects. Throws issuer_unavailable, configuration_error, invalid_argument.
+    /// Connects to any server. Throws issuer_unavailable, configuration_error, invalid_argument.
     explicit redis_look(arguments const& given);
+
+    /// All servers that keep locks: one, or the primaries of a cluster. Throws as the constructor.
+    std::vector<detail::redis_address> servers();
+
+    /// From here on, this one is asked, or the one that keeps this key. Throws as the constructor.
+    void go_to(detail::redis_address const& server);
+    void go_to_server_of(std::string const& key);
 
     /// The reply, be it an error. Throws issuer_unavailable.
     detail::redis_reply ask(std::vector<std::string> const& words);
@@ -32,6 +40,9 @@ class redis_look {
     std::string place() const { return pool_->place(); }
 
   private:
+    template <typename Find>
+    std::invoke_result_t<Find, detail::steady::time_point> found(Find find);
+
     std::shared_ptr<detail::redis_pool> const pool_;
     std::unique_ptr<detail::redis_link> link_;
 };

@@ -40,6 +40,7 @@ redis_state look(redis_look& redis, std::string const& resource, key_preset pres
 {
     auto const keys = detail::keys_of(resource, preset);
     redis_state state;
+    redis.go_to_server_of(keys.lock);
     auto const held = redis.need({"GET", keys.lock});
     if (held.type == redis_reply::kind::text) {
         auto const colon = held.text.find(':');
@@ -49,6 +50,7 @@ redis_state look(redis_look& redis, std::string const& resource, key_preset pres
         state.token = ours ? held.text.substr(0, colon) : std::string{};
         state.ttl_ms = redis.need({"PTTL", keys.lock}).integer;
     }
+    redis.go_to_server_of(keys.state);
     if (preset == key_preset::plain) {
         state.last = redis.need({"GET", keys.state}).text;
         return state;
@@ -139,10 +141,9 @@ class database_view {
     bool issues_visible_ = false;
 };
 
-// All that are held, where the key tells the name.
-std::set<std::string> held_in(redis_look& redis, key_preset preset)
+// All that are held at one server, where the key tells the name.
+void add_held(std::set<std::string>& names, redis_look& redis, key_preset preset)
 {
-    std::set<std::string> names;
     std::string cursor = "0";
     do {
         auto const page =
@@ -156,6 +157,15 @@ std::set<std::string> held_in(redis_look& redis, key_preset preset)
                           << key.text << '\n';
         }
     } while (cursor != "0");
+}
+
+std::set<std::string> held_in(redis_look& redis, key_preset preset)
+{
+    std::set<std::string> names;
+    for (auto const& server : redis.servers()) {
+        redis.go_to(server);
+        add_held(names, redis, preset);
+    }
     return names;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace fencelock::detail {
 
@@ -26,6 +27,38 @@ bool is_configuration(std::string_view reply)
         return false;
     return std::find(configuration_codes.begin(), configuration_codes.end(), code_of(reply)) !=
            configuration_codes.end();
+}
+
+bool is_of_server(std::string_view reply)
+{
+    auto const code = code_of(reply);
+    return code == "READONLY" || code == "LOADING" || code == "MASTERDOWN" ||
+           code == "CLUSTERDOWN" || code == "UNBLOCKED";
+}
+
+bool passes_at_once(std::string_view reply)
+{
+    return code_of(reply) == "TRYAGAIN"; // a slot is on its way, some of the keys have left
+}
+
+// MOVED slot host:port, ASK slot host:port. An IPv6 host has colons of its own.
+std::optional<redirection> redirection_of(std::string_view reply)
+{
+    auto const code = code_of(reply);
+    if (code != "MOVED" && code != "ASK")
+        return std::nullopt;
+    redirection to;
+    to.once = code == "ASK";
+    reply.remove_prefix(std::min(code.size() + 1, reply.size()));
+    auto const [end, failed] = std::from_chars(reply.data(), reply.data() + reply.size(), to.slot);
+    reply.remove_prefix(static_cast<std::size_t>(end - reply.data()));
+    auto const colon = reply.rfind(':');
+    if (failed != std::errc{} || !reply.starts_with(' ') || colon == reply.npos ||
+        colon + 1 == reply.size())
+        return std::nullopt;
+    to.host = reply.substr(1, colon - 1);
+    to.port = reply.substr(colon + 1);
+    return to;
 }
 
 bool is_missing_right(std::string_view reply)

@@ -8,7 +8,9 @@
 
 #include "keys.hpp"
 #include "numbers.hpp"
+#include "redis_cluster.hpp"
 #include "redis_fault.hpp"
+#include "redis_route.hpp"
 #include "redis_waiter.hpp"
 
 namespace fencelock::detail {
@@ -17,7 +19,6 @@ namespace {
 
 // A seed takes two rounds; more are needed only where others seed, flush or fail over in between.
 constexpr int most_rounds = 16;
-constexpr milliseconds pause_before_repeat{20};
 constexpr milliseconds abandon_limit{250};
 
 [[noreturn]] void throw_reply(redis_error const& e, std::string const& place,
@@ -29,7 +30,10 @@ constexpr milliseconds abandon_limit{250};
         throw issuer_unavailable{what, resource};
     if (is_missing_right(reply))
         throw configuration_error{what + " (the user needs +info|replication and the commands of "
-                                         "the scripts)",
+                                         "the scripts; in a cluster +cluster|slots and +asking)",
+                                  resource};
+    if (redirection_of(reply))
+        throw configuration_error{what + " (a node of a cluster: redis+cluster:// goes there)",
                                   resource};
     throw configuration_error{what, resource};
 }
@@ -100,7 +104,7 @@ std::unique_ptr<waiter> redis_issuer::new_waiter(std::string const& resource)
 std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, milliseconds ttl,
                                                       steady::time_point deadline)
 {
-    auto const keys = keys_of(lease.resource, pool_->options().keys);
+    auto const keys = keys_for(lease.resource);
     for (;;) {
         bool unresolved = false;
         auto const [words, sent_at] = ask(
@@ -124,16 +128,14 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
 
 bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 {
-    auto const keys = keys_of(lease.resource, pool_->options().keys);
+    auto const keys = keys_for(lease.resource);
     // A plain counter is lifted by the next acquire: it is no hash, and not this client's alone.
     bool const passes_by = lease.refused_up_to != 0 && pool_->options().keys == key_preset::tagged;
     auto const refused = passes_by ? std::to_string(lease.refused_up_to) : std::string{};
     bool unresolved = false;
     auto const [words, sent_at] = ask(
         [&](attempt const& now) {
-            return run_script(
-                now.link, release_script, std::array{keys.lock, keys.wake, keys.state},
-                std::array{lease.owner, std::to_string(lease.token), refused}, now.deadline);
+            return run_release(now, keys, {lease.owner, std::to_string(lease.token), refused});
         },
         lease.resource, deadline, unresolved);
     return words[0] == "RELEASED";
@@ -142,7 +144,7 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
 redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, block const& offered,
                                                bool& unresolved)
 {
-    auto const keys = keys_of(request.resource, pool_->options().keys);
+    auto const keys = keys_for(request.resource);
     if (pool_->options().keys == key_preset::plain)
         return ask(
             [&](attempt const& now) {
@@ -165,36 +167,42 @@ redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, blo
         request.resource, request.deadline, unresolved);
 }
 
-// Runs a request until it is answered. A first attempt that certainly did not reach the server is
-// an error at once; after one that may have, only an answer or the deadline ends the attempts.
+// Runs a request until it is answered. After an attempt that certainly did nothing, another one is
+// made only where the route goes on; after one that may have done something, only an answer or the
+// deadline ends the attempts.
 template <typename Run>
 redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
                                        steady::time_point deadline, bool& unresolved)
 {
-    std::string why = "no answer in time";
+    redis_route route{*pool_, keys_for(resource).lock};
     while (steady::now() < deadline) {
+        std::unique_ptr<redis_link> link;
         try {
-            auto link = pool_->take(deadline);
+            link = route.take(deadline);
             auto const sent_at = steady::now();
             attempt const now{*link,
                               std::min(deadline, sent_at + pool_->options().command_timeout)};
-            auto const reply = run(now);
-            auto words = words_of(reply, *link);
+            auto words = words_of(run(now), *link);
             pool_->give_back(std::move(link));
             return {std::move(words), sent_at};
         } catch (link_failure const& failure) {
-            why = failure.what();
             unresolved = unresolved || failure.sent();
-            if (!unresolved)
+            if (!route.goes_on(failure, deadline) && !unresolved)
                 break;
         } catch (redis_error const& e) {
-            if (!unresolved || is_configuration(e.what()))
+            if (link)
+                pool_->give_back(std::move(link));
+            if (!route.goes_on(e, deadline) && (!unresolved || is_configuration(e.what())))
                 throw_reply(e, pool_->place(), resource);
-            why = e.what();
+        } catch (configuration_error const& e) {
+            throw configuration_error{pool_->place() + ": " + e.what(), resource};
         }
-        std::this_thread::sleep_for(std::min(pause_before_repeat, until(deadline)));
+        // An attempt with hardly any time left would only make the outcome unknown.
+        if (!unresolved && until(deadline) <= 2 * route.pause())
+            break;
+        std::this_thread::sleep_for(std::min(route.pause(), until(deadline)));
     }
-    auto const what = pool_->place() + ": " + why;
+    auto const what = pool_->place() + ": " + route.trouble();
     if (unresolved)
         throw outcome_unknown{what, resource};
     throw issuer_unavailable{what, resource};
@@ -232,13 +240,46 @@ try {
 // on their way end at their not-after time.
 void redis_issuer::abandon(lease_request const& request) noexcept
 try {
-    auto const deadline = steady::now() + abandon_limit;
-    auto const keys = keys_of(request.resource, pool_->options().keys);
-    auto link = pool_->take(deadline);
-    run_script(*link, release_script, std::array{keys.lock, keys.wake},
-               std::array{request.owner, std::string{}}, deadline);
-    pool_->give_back(std::move(link));
+    auto const keys = keys_for(request.resource);
+    bool unresolved = false;
+    ask(
+        [&](attempt const& now) {
+            return run_release(now, keys, {request.owner, {}, {}});
+        },
+        request.resource, steady::now() + abandon_limit, unresolved);
 } catch (std::exception const&) { // the TTL ends it
+}
+
+// A script's keys have to lie on one node; tagged ones always do.
+redis_keys redis_issuer::keys_for(std::string const& resource) const
+{
+    auto keys = keys_of(resource, pool_->options().keys);
+    auto const slot = slot_of(keys.lock);
+    if (pool_->topology().has_slots() &&
+        (slot_of(keys.state) != slot || slot_of(keys.wake) != slot))
+        throw invalid_argument{"with plain keys in a cluster, the name of the resource \"" +
+                                   resource +
+                                   "\" needs a hash tag, as \"order:{1001}\" has: its keys have to "
+                                   "lie in one slot",
+                               resource};
+    return keys;
+}
+
+// While a slot moves, its node runs no script for a key that is there and one that is not. A lock
+// can be released all the same: the wake list is only a hint, and of tokens that were refused, the
+// next refusal tells again.
+redis_reply redis_issuer::run_release(attempt const& now, redis_keys const& keys,
+                                      std::array<std::string, 3> arguments)
+{
+    try {
+        return run_script(now.link, release_script, std::array{keys.lock, keys.wake, keys.state},
+                          arguments, now.deadline);
+    } catch (redis_error const& e) {
+        if (!passes_at_once(e.what()))
+            throw;
+        arguments[2].clear();
+        return run_script(now.link, release_script, std::array{keys.lock}, arguments, now.deadline);
+    }
 }
 
 std::string redis_issuer::not_after(attempt const& now)

@@ -1,6 +1,7 @@
 // Leases and tokens from Redis, out of blocks that PostgreSQL reserves.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fencelock/issuer.hpp>
 
 #include "database.hpp"
+#include "keys.hpp"
 #include "observer.hpp"
 #include "redis_pool.hpp"
 
@@ -50,6 +52,10 @@ class redis_issuer final : public issuer {
     answer ask_acquire(lease_request const& request, block const& offered, bool& unresolved);
     block reserve(lease_request const& request, std::string const& ticket,
                   std::string const& known_end);
+    redis_keys keys_for(std::string const& resource) const;
+    // `arguments`: owner, token, up to which tokens were refused.
+    static redis_reply run_release(attempt const& now, redis_keys const& keys,
+                                   std::array<std::string, 3> arguments);
     void abandon(lease_request const& request) noexcept;
     static std::string not_after(attempt const& now);
 

@@ -1,30 +1,16 @@
 #include "redis_link.hpp"
 
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <limits>
-#include <system_error>
+#include <new>
+#include <utility>
 
 namespace fencelock::detail {
 
 namespace {
 
 constexpr std::chrono::seconds clock_sample_lasts{30};
-
-std::string system_message(int code)
-{
-    return std::system_category().message(code);
-}
 
 struct command_deleter {
     void operator()(char* formatted) const noexcept { redisFreeCommand(formatted); }
@@ -90,39 +76,41 @@ struct redis_link::reader {
     std::unique_ptr<redisReader, deleter> parser{redisReaderCreate()};
 };
 
-redis_link::redis_link(redis_address const& address, steady::time_point deadline)
-    : address_{address}, reader_{std::make_unique<reader>()}
-{
+redis_link::redis_link(redis_address address, steady::time_point deadline,
+                       std::shared_ptr<tls_context const> tls)
+try : address_{std::move(address)}, socket_{address_, deadline},
+    reader_{std::make_unique<reader>()} {
     if (!reader_->parser)
         throw std::bad_alloc{};
-    try {
-        if (address_.socket_path.empty())
-            connect_tcp(deadline);
-        else
-            connect_unix(deadline);
-        greet(deadline);
-    } catch (link_failure const& failure) {
-        throw link_failure{failure.what(), false}; // nothing that matters has been sent yet
-    }
+    if (tls)
+        tls_ = std::make_unique<tls_session>(std::move(tls), socket_, address_.host, deadline);
+    greet(deadline);
+} catch (link_failure const& failure) {
+    throw link_failure{failure.what(), false}; // nothing that matters has been sent yet
 }
 
 redis_link::~redis_link() = default;
 
 redis_reply redis_link::command(std::span<std::string const> arguments, steady::time_point deadline)
 {
-    send(formatted(arguments), deadline);
-    return receive(deadline);
+    if (!asking_) {
+        send(formatted(arguments), deadline);
+        return receive(deadline);
+    }
+    send(formatted(std::array<std::string, 1>{"ASKING"}) + formatted(arguments), deadline);
+    auto const permission = receive(deadline);
+    auto reply = receive(deadline);
+    return permission.type == redis_reply::kind::error ? permission : reply;
 }
 
 void redis_link::interrupt() noexcept
 {
-    ::shutdown(socket_.get(), SHUT_RDWR);
+    socket_.interrupt();
 }
 
 bool redis_link::fresh() const noexcept
 {
-    pollfd watched{socket_.get(), POLLIN, 0};
-    return ::poll(&watched, 1, 0) == 0;
+    return socket_.quiet() && (!tls_ || tls_->quiet());
 }
 
 std::int64_t redis_link::server_time(steady::time_point when, steady::time_point deadline)
@@ -169,74 +157,12 @@ void redis_link::ask_time(steady::time_point deadline)
                      std::stoll(reply.elements[1].text) / 1000);
 }
 
-void redis_link::connect_tcp(steady::time_point deadline)
-{
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    auto const code = ::getaddrinfo(address_.host.c_str(), address_.port.c_str(), &hints, &found);
-    if (code != 0)
-        throw link_failure{std::string{"no address: "} + ::gai_strerror(code), false};
-    std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> const owned{found, &::freeaddrinfo};
-    for (auto const* candidate = found; candidate; candidate = candidate->ai_next) {
-        try {
-            unique_fd socket{
-                ::socket(candidate->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-            finish_connect(std::move(socket), candidate->ai_addr, candidate->ai_addrlen, deadline);
-            break;
-        } catch (link_failure const&) {
-            if (!candidate->ai_next)
-                throw;
-        }
-    }
-    int const on = 1;
-    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-}
-
-void redis_link::connect_unix(steady::time_point deadline)
-{
-    sockaddr_un place{};
-    place.sun_family = AF_UNIX;
-    if (address_.socket_path.size() >= sizeof place.sun_path)
-        throw link_failure{"the socket's path is too long", false};
-    std::memcpy(place.sun_path, address_.socket_path.c_str(), address_.socket_path.size() + 1);
-    unique_fd socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-    finish_connect(std::move(socket), &place, sizeof place, deadline);
-}
-
-void redis_link::finish_connect(unique_fd socket, void const* address, unsigned size,
-                                steady::time_point deadline)
-{
-    if (!socket)
-        throw link_failure{system_message(errno), false};
-    socket_ = std::move(socket);
-    if (::connect(socket_.get(), static_cast<sockaddr const*>(address), size) == 0)
-        return;
-    if (errno != EINPROGRESS)
-        throw link_failure{system_message(errno), false};
-    await(POLLOUT, deadline, false);
-    int code = 0;
-    socklen_t length = sizeof code;
-    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &code, &length);
-    if (code != 0)
-        throw link_failure{system_message(code), false};
-}
-
 void redis_link::send(std::string_view bytes, steady::time_point deadline)
 {
-    bool sent = false;
-    while (!bytes.empty()) {
-        auto const n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        if (n >= 0) {
-            sent = true;
-            bytes.remove_prefix(static_cast<std::size_t>(n));
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            await(POLLOUT, deadline, sent);
-        } else if (errno != EINTR) {
-            throw link_failure{system_message(errno), sent};
-        }
-    }
+    if (tls_)
+        tls_->send(bytes, deadline);
+    else
+        socket_.send(bytes, deadline);
 }
 
 redis_reply redis_link::receive(steady::time_point deadline)
@@ -250,32 +176,8 @@ redis_reply redis_link::receive(steady::time_point deadline)
             std::unique_ptr<void, decltype(&freeReplyObject)> const owned{raw, &freeReplyObject};
             return copied(*static_cast<redisReply*>(raw));
         }
-        await(POLLIN, deadline, true);
-        auto const n = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
-        if (n == 0)
-            throw link_failure{"the server closed the connection", true};
-        if (n < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK)
-            throw link_failure{system_message(errno), true};
-        if (n > 0)
-            redisReaderFeed(reader_->parser.get(), bytes.data(), static_cast<std::size_t>(n));
-    }
-}
-
-void redis_link::await(short events, steady::time_point deadline, bool sent)
-{
-    for (;;) {
-        auto const left = deadline - steady::now();
-        if (left <= left.zero())
-            throw link_failure{"no answer in time", sent};
-        auto const ms = std::chrono::ceil<milliseconds>(left).count();
-        pollfd watched{socket_.get(), events, 0};
-        auto const ready =
-            ::poll(&watched, 1,
-                   static_cast<int>(std::min<decltype(ms)>(ms, std::numeric_limits<int>::max())));
-        if (ready > 0)
-            return;
-        if (ready < 0 && errno != EINTR)
-            throw link_failure{system_message(errno), sent};
+        auto const n = tls_ ? tls_->receive(bytes, deadline) : socket_.receive(bytes, deadline);
+        redisReaderFeed(reader_->parser.get(), bytes.data(), n);
     }
 }
 

@@ -12,7 +12,8 @@
 
 #include "clock.hpp"
 #include "redis_url.hpp"
-#include "unique_fd.hpp"
+#include "stream_socket.hpp"
+#include "tls.hpp"
 
 namespace fencelock::detail {
 
@@ -25,37 +26,33 @@ struct redis_reply {
     std::vector<redis_reply> elements;
 };
 
-/// The connection could not be made, or failed; it is of no more use.
-class link_failure : public std::runtime_error {
-  public:
-    link_failure(std::string const& what, bool sent) : std::runtime_error{what}, sent_{sent} {}
-
-    /// The server may have received the request, so it may have been executed, or still be.
-    bool sent() const noexcept { return sent_; }
-
-  private:
-    bool sent_;
-};
-
 /// The server answered with an error; the connection goes on.
 class redis_error : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-/// Speaks RESP2 over a non-blocking socket of its own, so that a deadline covers a whole reply and
-/// not each read of it, and no signal is raised by a closed connection. Not thread-safe.
+/// Speaks RESP2 over a socket of its own, so that a deadline covers a whole reply and not each read
+/// of it, no signal is raised by a closed connection, and TLS does not depend on hiredis. Not
+/// thread-safe.
 class redis_link {
   public:
-    /// Connects, authenticates, selects the database. Throws link_failure (never
-    /// sent) or redis_error.
-    redis_link(redis_address const& address, steady::time_point deadline);
+    /// Connects, with TLS where there is a context for it, authenticates, selects the database.
+    /// Throws link_failure (never sent), redis_error, or configuration_error where TLS fails for
+    /// good.
+    redis_link(redis_address address, steady::time_point deadline,
+               std::shared_ptr<tls_context const> tls = nullptr);
     ~redis_link();
     redis_link(redis_link const&) = delete;
     redis_link& operator=(redis_link const&) = delete;
 
     /// One command and its reply. Error replies are returned. Throws link_failure.
     redis_reply command(std::span<std::string const> arguments, steady::time_point deadline);
+
+    /// Whether ASKING goes before each command: to a node that a slot is on its way to.
+    void ask_before_commands(bool on) noexcept { asking_ = on; }
+
+    redis_address const& address() const noexcept { return address_; }
 
     /// Ends a command() that another thread waits for: it throws link_failure, and the connection
     /// is of no more use.
@@ -74,19 +71,16 @@ class redis_link {
   private:
     struct reader;
 
-    void connect_tcp(steady::time_point deadline);
-    void connect_unix(steady::time_point deadline);
-    void finish_connect(unique_fd socket, void const* address, unsigned size,
-                        steady::time_point deadline);
     void greet(steady::time_point deadline);
     void ask_time(steady::time_point deadline);
     void send(std::string_view bytes, steady::time_point deadline);
     redis_reply receive(steady::time_point deadline);
-    void await(short events, steady::time_point deadline, bool sent);
 
-    redis_address address_;
-    unique_fd socket_;
+    redis_address const address_;
+    stream_socket socket_;
+    std::unique_ptr<tls_session> tls_;
     std::unique_ptr<reader> reader_;
+    bool asking_ = false;
     std::optional<std::int64_t> server_ms_;
     steady::time_point server_ms_read_at_{};
 };

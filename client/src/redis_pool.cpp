@@ -1,5 +1,7 @@
 #include "redis_pool.hpp"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "limits.hpp"
@@ -7,7 +9,7 @@
 namespace fencelock {
 
 redis_locks::redis_locks(std::string_view url, redis_options const& options)
-    : pool_{std::make_shared<detail::redis_pool>(detail::parse_redis_url(url), options)}
+    : pool_{std::make_shared<detail::redis_pool>(detail::parse_redis_url(url, options), options)}
 {
 }
 
@@ -17,40 +19,74 @@ redis_locks::~redis_locks() = default;
 
 namespace fencelock::detail {
 
-redis_pool::redis_pool(redis_address address, redis_options const& options)
-    : address_{std::move(address)}, options_{options}
+redis_pool::redis_pool(redis_target const& target, redis_options const& options)
+    : options_{options}, connector_{target.tls, options.connect_timeout}, topology_{make_topology(
+                                                                              target, connector_)}
 {
     check_timeout(options.connect_timeout, "connect_timeout");
     check_timeout(options.command_timeout, "command_timeout");
     check_timeout(options.state_idle, "state_idle");
     check_block_size(options.block_size);
+    idle_ = new idle_links{::getpid()};
 }
 
-redis_pool::~redis_pool() = default;
+redis_pool::~redis_pool()
+{
+    auto* const last = idle_.load();
+    if (last->process == ::getpid())
+        delete last; // else they are the parent's
+}
 
-std::unique_ptr<redis_link> redis_pool::take(steady::time_point deadline)
+// What a parent left is neither used, for one of the two would read the other's replies, nor
+// closed, nor is its mutex touched, which another of its threads may have held when it forked.
+redis_pool::idle_links& redis_pool::idle()
+{
+    auto* known = idle_.load();
+    while (known->process != ::getpid()) {
+        auto own = std::make_unique<idle_links>(::getpid());
+        if (idle_.compare_exchange_strong(known, own.get()))
+            known = own.release();
+    }
+    return *known;
+}
+
+std::unique_ptr<redis_link> redis_pool::take(redis_address const& server,
+                                             steady::time_point deadline)
 {
     for (;;) {
         std::unique_ptr<redis_link> link;
         {
-            std::lock_guard const guard{mutex_};
-            if (idle_.empty())
+            auto& mine = idle();
+            std::lock_guard const guard{mine.mutex};
+            auto& of_server = mine.by_server[server.display()];
+            if (of_server.empty())
                 break;
-            link = std::move(idle_.back());
-            idle_.pop_back();
+            link = std::move(of_server.back());
+            of_server.pop_back();
         }
         if (link->fresh())
             return link;
     }
-    return std::make_unique<redis_link>(
-        address_, std::min(deadline, steady::now() + options_.connect_timeout));
+    return connector_.connect(server, deadline);
 }
 
 void redis_pool::give_back(std::unique_ptr<redis_link> link)
 {
-    std::lock_guard const guard{mutex_};
-    if (idle_.size() < options_.idle_connections)
-        idle_.push_back(std::move(link));
+    link->ask_before_commands(false);
+    auto& mine = idle();
+    std::lock_guard const guard{mine.mutex};
+    auto& of_server = mine.by_server[link->address().display()];
+    if (of_server.size() < options_.idle_connections)
+        of_server.push_back(std::move(link));
+}
+
+void redis_pool::doubt(redis_address const& server)
+{
+    topology_->doubt(server);
+    links closed_without_the_mutex;
+    auto& mine = idle();
+    std::lock_guard const guard{mine.mutex};
+    closed_without_the_mutex.swap(mine.by_server[server.display()]);
 }
 
 redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,

@@ -1,6 +1,10 @@
-// The connections to one server.
+// The connections to one Redis, of however many servers.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -9,33 +13,50 @@
 
 #include <fencelock/redis_locks.hpp>
 
-#include "redis_link.hpp"
+#include "redis_topology.hpp"
 #include "scripts.hpp"
 
 namespace fencelock::detail {
 
-/// Thread-safe: every request has a connection to itself, so a slow one holds nobody up.
+/// Thread-safe: every request has a connection to itself, so a slow one holds nobody up. A forked
+/// child may go on using it: it makes connections of its own.
 class redis_pool {
   public:
-    redis_pool(redis_address address, redis_options const& options);
+    redis_pool(redis_target const& target, redis_options const& options);
     ~redis_pool();
     redis_pool(redis_pool const&) = delete;
     redis_pool& operator=(redis_pool const&) = delete;
 
-    /// An idle connection or a new one. Throws link_failure or redis_error.
-    std::unique_ptr<redis_link> take(steady::time_point deadline);
+    /// An idle connection to the server or a new one. Throws as redis_link does.
+    std::unique_ptr<redis_link> take(redis_address const& server, steady::time_point deadline);
 
     /// Takes back a connection whose last command was answered.
     void give_back(std::unique_ptr<redis_link> link);
 
+    /// The server failed, or cannot serve now: its idle connections are of no use either.
+    void doubt(redis_address const& server);
+
+    redis_topology& topology() noexcept { return *topology_; }
     redis_options const& options() const noexcept { return options_; }
-    std::string place() const { return address_.display(); }
+    std::string place() const { return topology_->place(); }
 
   private:
-    redis_address const address_;
+    using links = std::vector<std::unique_ptr<redis_link>>;
+
+    struct idle_links {
+        explicit idle_links(pid_t owner) : process{owner} {}
+
+        pid_t const process;
+        std::mutex mutex;
+        std::map<std::string, links> by_server; // by display() of the server
+    };
+
+    idle_links& idle();
+
     redis_options const options_;
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<redis_link>> idle_;
+    redis_connector const connector_;
+    std::unique_ptr<redis_topology> const topology_;
+    std::atomic<idle_links*> idle_{nullptr}; // owned in the process that made them only
 };
 
 /// Runs a script by its digest; where the server does not know it (flushed, restarted, failed

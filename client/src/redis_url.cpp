@@ -14,6 +14,21 @@ namespace {
     throw invalid_argument{"not a usable Redis URL: " + why};
 }
 
+[[noreturn]] void refuse_scheme()
+{
+    refuse(
+        "it must start with redis://, redis+sentinel://, redis+cluster://, with rediss instead of "
+        "redis for TLS, or with unix://");
+}
+
+// A name out of the URL, where it cannot be a secret that slipped into its place.
+std::string shown(std::string_view name)
+{
+    bool const harmless =
+        name.size() <= 20 && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == name.npos;
+    return harmless ? std::string{name} : "...";
+}
+
 int number(std::string_view text, int low, int high, std::string const& what)
 {
     int value = 0;
@@ -77,26 +92,62 @@ void take_credentials(std::string_view& rest, redis_address& address)
         refuse("a user without a password");
 }
 
-void take_socket(std::string_view rest, redis_address& address)
+// Takes `?name=value&name=value` off the end, and gives each to `use`, which says whether it is
+// one.
+template <typename Use>
+void take_parameters(std::string_view& rest, Use use)
 {
     auto const query = rest.find('?');
-    if (query != std::string_view::npos) {
-        auto option = rest.substr(query + 1);
-        if (!eat(option, "db="))
-            refuse("the only option of a socket is ?db=n");
-        address.database = number(option, 0, 1'000'000, "the database");
+    if (query == std::string_view::npos)
+        return;
+    auto parameters = rest.substr(query + 1);
+    rest = rest.substr(0, query);
+    for (bool more = true; more;) {
+        auto const end = parameters.find('&');
+        auto const parameter = parameters.substr(0, end);
+        auto const equals = parameter.find('=');
+        auto const name = parameter.substr(0, equals);
+        if (equals == std::string_view::npos ||
+            !use(name, percent_decoded(parameter.substr(equals + 1))))
+            refuse("there is no parameter \"" + shown(name) + "\" here");
+        more = end != std::string_view::npos;
+        parameters.remove_prefix(more ? end + 1 : parameters.size());
     }
-    address.socket_path = percent_decoded(rest.substr(0, query));
+}
+
+bool use_for_tls(tls_options& tls, std::string_view name, std::string const& value)
+{
+    if (name == "ca_file")
+        tls.ca_file = value;
+    else if (name == "certificate_file")
+        tls.certificate_file = value;
+    else if (name == "key_file")
+        tls.key_file = value;
+    else if (name == "server_name")
+        tls.server_name = value;
+    else if (name == "verify" && (value == "yes" || value == "no"))
+        tls.verify = value == "yes";
+    else
+        return false;
+    return true;
+}
+
+void take_socket(std::string_view rest, redis_address& address)
+{
+    take_parameters(rest, [&](std::string_view name, std::string const& value) {
+        if (name != "db")
+            return false;
+        address.database = number(value, 0, 1'000'000, "the database");
+        return true;
+    });
+    address.socket_path = percent_decoded(rest);
     if (!address.socket_path.starts_with('/'))
         refuse("the path of a socket must be absolute");
 }
 
-void take_host(std::string_view rest, redis_address& address)
+// host[:port] or [address][:port].
+void take_place(std::string_view place, std::string const& default_port, redis_address& address)
 {
-    auto const slash = rest.find('/');
-    if (slash != std::string_view::npos && slash + 1 < rest.size())
-        address.database = number(rest.substr(slash + 1), 0, 1'000'000, "the database");
-    auto place = rest.substr(0, slash);
     std::optional<std::string_view> port;
     if (eat(place, "[")) {
         auto const end = place.find(']');
@@ -116,7 +167,106 @@ void take_host(std::string_view rest, redis_address& address)
     }
     if (address.host.empty())
         refuse("no host");
-    address.port = std::to_string(port ? number(*port, 1, 65535, "the port") : 6379);
+    address.port = port ? std::to_string(number(*port, 1, 65535, "the port")) : default_port;
+}
+
+// host[:port],host[:port]: all with the user, password and database of `login`.
+std::vector<redis_address> places(std::string_view rest, std::string const& default_port,
+                                  redis_address const& login)
+{
+    std::vector<redis_address> all;
+    for (;;) {
+        auto const comma = rest.find(',');
+        all.push_back(login);
+        take_place(rest.substr(0, comma), default_port, all.back());
+        if (comma == std::string_view::npos)
+            return all;
+        rest.remove_prefix(comma + 1);
+    }
+}
+
+// What is behind the next slash, which is cut off with it.
+std::string_view after_slash(std::string_view& rest)
+{
+    auto const slash = rest.find('/');
+    auto const after = slash == rest.npos ? std::string_view{} : rest.substr(slash + 1);
+    rest = rest.substr(0, slash);
+    return after;
+}
+
+int database_number(std::string_view text)
+{
+    return text.empty() ? 0 : number(text, 0, 1'000'000, "the database");
+}
+
+// host[:port][/db]
+void take_server(std::string_view rest, redis_target& target)
+{
+    target.login.database = database_number(after_slash(rest));
+    target.servers.push_back(target.login);
+    take_place(rest, "6379", target.servers.back());
+}
+
+// host[:port],.../primary-name[/db]; the sentinels have a login of their own.
+void take_sentinels(std::string_view rest, redis_target& target,
+                    redis_address const& sentinel_login)
+{
+    target.what = redis_target::kind::sentinels;
+    auto name = after_slash(rest);
+    target.login.database = database_number(after_slash(name));
+    target.primary_name = percent_decoded(name);
+    if (target.primary_name.empty())
+        refuse("the name of the primary is missing behind the sentinels");
+    if (!sentinel_login.user.empty() && sentinel_login.password.empty())
+        refuse("a sentinel_user without a sentinel_password");
+    target.servers = places(rest, "26379", sentinel_login);
+}
+
+// host[:port],...
+void take_nodes(std::string_view rest, redis_target& target)
+{
+    target.what = redis_target::kind::cluster;
+    if (database_number(after_slash(rest)) != 0)
+        refuse("a cluster has only database 0");
+    target.servers = places(rest, "6379", target.login);
+}
+
+bool use_for_sentinels(redis_address& login, std::string_view name, std::string const& value)
+{
+    if (name == "sentinel_user")
+        login.user = value;
+    else if (name == "sentinel_password")
+        login.password = value;
+    else
+        return false;
+    return true;
+}
+
+void take_tcp(std::string_view url, redis_target& target, redis_options const& options)
+{
+    bool const with_tls = eat(url, "rediss");
+    if (!with_tls && !eat(url, "redis"))
+        refuse_scheme();
+    bool const has_sentinels = eat(url, "+sentinel");
+    bool const is_cluster = !has_sentinels && eat(url, "+cluster");
+    if (!eat(url, "://"))
+        refuse_scheme();
+    if (with_tls)
+        target.tls = options.tls;
+    take_credentials(url, target.login);
+    redis_address sentinel_login;
+    sentinel_login.user = options.sentinel_user;
+    sentinel_login.password = options.sentinel_password;
+    take_parameters(url, [&](std::string_view name, std::string const& value) {
+        return (target.tls && use_for_tls(*target.tls, name, value)) ||
+               (has_sentinels && use_for_sentinels(sentinel_login, name, value));
+    });
+    if (has_sentinels)
+        take_sentinels(url, target, sentinel_login);
+    else if (is_cluster)
+        take_nodes(url, target);
+    else
+        take_server(url, target);
 }
 
 } // namespace
@@ -129,21 +279,21 @@ std::string redis_address::display() const
     return "Redis at " + bracketed + ":" + port;
 }
 
-redis_address parse_redis_url(std::string_view url)
+redis_target parse_redis_url(std::string_view url, redis_options const& options)
 {
-    redis_address address;
+    redis_target target;
     if (url.find('\0') != std::string_view::npos)
         refuse("it contains a NUL byte");
-    if (eat(url, "redis://")) {
-        take_credentials(url, address);
-        take_host(url, address);
-    } else if (eat(url, "unix://") || eat(url, "redis+unix://")) {
-        take_credentials(url, address);
-        take_socket(url, address);
+    if (eat(url, "unix://") || eat(url, "redis+unix://")) {
+        take_credentials(url, target.login);
+        take_socket(url, target.login);
+        target.servers.push_back(target.login);
     } else {
-        refuse("it must start with redis://, unix:// or redis+unix://");
+        take_tcp(url, target, options);
     }
-    return address;
+    if (!target.tls && options.tls != tls_options{})
+        refuse("there are options for TLS, but TLS needs rediss");
+    return target;
 }
 
 } // namespace fencelock::detail

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include <fencelock/errors.hpp>
+
 #include "pause.hpp"
 #include "redis_fault.hpp"
 
@@ -43,7 +45,8 @@ redis_reply checked(redis_reply reply)
 } // namespace
 
 redis_waiter::redis_waiter(std::shared_ptr<redis_pool> pool, std::string const& resource)
-    : pool_{std::move(pool)}, keys_{keys_of(resource, pool_->options().keys)}
+    : pool_{std::move(pool)}, keys_{keys_of(resource, pool_->options().keys)}, route_{*pool_,
+                                                                                      keys_.lock}
 {
 }
 
@@ -64,18 +67,23 @@ void redis_waiter::wait(steady::time_point until, std::stop_token const& stop)
 bool redis_waiter::block(steady::time_point until, std::stop_token const& stop)
 try {
     if (!link_)
-        link_ = pool_->take(answer_deadline({}, until));
+        link_ = route_.take(answer_deadline({}, until));
     std::stop_callback const interruption{stop, [this] { link_->interrupt(); }};
     auto const limit = longest_block(*link_, until);
     if (limit > milliseconds::zero())
         checked(link_->command(std::array<std::string, 3>{"BLPOP", keys_.wake, seconds_text(limit)},
                                answer_deadline(limit, until)));
     return true;
-} catch (link_failure const&) {
+} catch (link_failure const& failure) {
     link_.reset();
+    if (!stop.stop_requested()) // else it was interrupted
+        route_.goes_on(failure, answer_deadline({}, until));
     return false;
 } catch (redis_error const& e) {
-    refused_ = is_configuration(e.what());
+    link_.reset();
+    refused_ = !route_.goes_on(e, answer_deadline({}, until)) && is_configuration(e.what());
+    return false;
+} catch (configuration_error const&) { // told by the attempt that follows
     link_.reset();
     return false;
 }

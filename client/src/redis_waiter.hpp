@@ -7,7 +7,7 @@
 #include <fencelock/issuer.hpp>
 
 #include "keys.hpp"
-#include "redis_pool.hpp"
+#include "redis_route.hpp"
 
 namespace fencelock::detail {
 
@@ -15,7 +15,8 @@ namespace fencelock::detail {
 /// the one that has been blocked longest. Because a wake may be lost (the waiter that took it may
 /// have died) and a lease that runs out wakes nobody, it blocks no longer than the lease runs, nor
 /// than a second, and a fraction of one where plain clients, which wake nobody, share the lock.
-/// Where the server refuses to block (a missing right), polls.
+/// Where the server refuses to block (a missing right), polls. A server that fails, was demoted or
+/// has given the keys away is left: the next wait is at the one that is found then.
 ///
 /// Has a connection to itself while it lives: what others ask meanwhile is not held up.
 class redis_waiter final : public waiter {
@@ -32,6 +33,7 @@ class redis_waiter final : public waiter {
 
     std::shared_ptr<redis_pool> const pool_;
     redis_keys const keys_;
+    redis_route route_;
     std::unique_ptr<redis_link> link_;
     bool refused_ = false;
 };

@@ -24,6 +24,10 @@ constexpr std::array<known_refusal, 4> known_refusals{{
     {"LF004", refusal_kind::not_issued, "\" was never issued"},
 }};
 
+// What stands before the number that a stale token does not reach; a message has one of them.
+constexpr std::array<std::string_view, 3> marks{"below the mark ", "not above the mark ",
+                                                "below the newest reservation "};
+
 // The number behind the first `words`, 0 where there is none.
 std::int64_t number_after(std::string_view text, std::string_view words)
 {
@@ -88,11 +92,9 @@ std::optional<refusal> parse_refusal(std::string_view sqlstate, std::string_view
         found.message = message;
         auto const numbers = before_names(message);
         found.token = number_after(numbers, "fencing token ");
-        if (found.kind == refusal_kind::stale) {
-            found.mark = number_after(numbers, "below the mark ");
-            if (found.mark == 0)
-                found.mark = number_after(numbers, "below the newest reservation ");
-        }
+        if (found.kind == refusal_kind::stale)
+            for (auto const words : marks)
+                found.mark = std::max(found.mark, number_after(numbers, words));
         return found;
     }
     return std::nullopt;

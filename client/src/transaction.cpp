@@ -94,8 +94,7 @@ struct fenced_transaction::state {
                     one->confirm(steady::now() + confirm_limit);
             try {
                 claim();
-                for (auto* one : leases) // the claim may have waited past the lease
-                    one->require_held();
+                require_held(); // the claim may have waited past the lease
                 return;
             } catch (std::exception const& e) {
                 work.reset();

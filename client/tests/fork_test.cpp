@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sstream>
+
 namespace fencelock::test {
 namespace {
 
@@ -69,6 +71,60 @@ TEST(fork_test, a_child_can_make_a_client_of_its_own)
         return other && other->owner() != held.owner() ? 0 : 2;
     });
     EXPECT_EQ(status, 0);
+}
+
+// 0 where each of these locks was this process's alone, with the token that Redis keeps for it.
+int take_and_release(client& locks, std::string const& resource, std::string const& owner)
+{
+    std::int64_t last = 0;
+    for (int i = 0; i < 200; ++i) {
+        auto held = locks.try_acquire(resource, {.owner = owner});
+        if (!held || held->token() <= last)
+            return 1;
+        last = held->token();
+        auto const kept = shared_redis().command({"GET", lock_key(resource)});
+        if (kept != std::to_string(last) + ":" + owner)
+            return 2;
+        if (held->release() != release_outcome::released)
+            return 3;
+    }
+    return 0;
+}
+
+// Those that ran a script last.
+int connections_of_clients()
+{
+    std::istringstream list{shared_redis().command({"CLIENT", "LIST"}).value()};
+    int found = 0;
+    for (std::string line; std::getline(list, line);)
+        found += line.find("cmd=eval") != std::string::npos;
+    return found;
+}
+
+TEST(fork_test, parent_and_child_share_no_connection_of_a_redis_locks)
+{
+    redis_locks redis{shared_redis().socket_url()};
+    client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
+    auto const resource = new_resource();
+    locks.acquire(resource).release(); // leaves an idle connection
+
+    auto const child = ::fork();
+    if (child == 0) {
+        int status = 9;
+        try {
+            client own{redis, shared_postgres().conninfo(), {.fall_back = false}};
+            status = take_and_release(own, resource + ":child", "child");
+            if (connections_of_clients() < 2) // the parent's idle one, and ours
+                status = 4;
+        } catch (std::exception const&) {
+        }
+        ::_exit(status);
+    }
+    EXPECT_EQ(take_and_release(locks, resource, "parent"), 0);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_TRUE(locks.try_acquire(resource)); // on the connection from before
 }
 
 } // namespace

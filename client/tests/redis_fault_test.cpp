@@ -28,6 +28,39 @@ TEST(redis_fault, passing_troubles_are_told_from_lasting_ones)
         EXPECT_TRUE(is_configuration(reply)) << reply;
 }
 
+TEST(redis_fault, troubles_of_one_server_are_told_from_those_of_all)
+{
+    for (auto const* reply :
+         {"READONLY You can't write against a read only replica.", "LOADING Redis is loading",
+          "MASTERDOWN Link with MASTER is down", "CLUSTERDOWN The cluster is down",
+          "UNBLOCKED force unblock from blocking operation",
+          "ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -READONLY You"})
+        EXPECT_TRUE(is_of_server(reply)) << reply;
+    for (auto const* reply : {"OOM command not allowed", "NOREPLICAS Not enough", "MOVED 1 h:1",
+                              "NOPERM no", "TRYAGAIN Multiple keys request", "ERR unknown"})
+        EXPECT_FALSE(is_of_server(reply)) << reply;
+    EXPECT_TRUE(passes_at_once("TRYAGAIN Multiple keys request during rehashing of slot"));
+    EXPECT_FALSE(passes_at_once("CLUSTERDOWN The cluster is down"));
+}
+
+TEST(redis_fault, redirections_name_a_slot_and_a_server)
+{
+    auto const moved = redirection_of("MOVED 3999 127.0.0.1:6381");
+    ASSERT_TRUE(moved);
+    EXPECT_FALSE(moved->once);
+    EXPECT_EQ(moved->slot, 3999);
+    EXPECT_EQ(moved->host, "127.0.0.1");
+    EXPECT_EQ(moved->port, "6381");
+    auto const ask = redirection_of("ASK 0 ::1:6381");
+    ASSERT_TRUE(ask);
+    EXPECT_TRUE(ask->once);
+    EXPECT_EQ(ask->host, "::1");
+    EXPECT_EQ(ask->port, "6381");
+    EXPECT_TRUE(redirection_of("MOVED 1 :6381")->host.empty());
+    for (auto const* reply : {"MOVED", "MOVED x h:1", "MOVED 1", "MOVED 1 h", "MOVED 1 h:", "ERR"})
+        EXPECT_FALSE(redirection_of(reply)) << reply;
+}
+
 TEST(redis_fault, a_missing_right_is_seen_in_every_versions_words)
 {
     EXPECT_TRUE(

@@ -8,9 +8,14 @@
 namespace fencelock::detail {
 namespace {
 
+redis_address server_of(std::string_view url)
+{
+    return parse_redis_url(url).servers.at(0);
+}
+
 TEST(redis_url, host_alone)
 {
-    auto const a = parse_redis_url("redis://localhost");
+    auto const a = server_of("redis://localhost");
     EXPECT_EQ(a.host, "localhost");
     EXPECT_EQ(a.port, "6379");
     EXPECT_EQ(a.database, 0);
@@ -20,7 +25,7 @@ TEST(redis_url, host_alone)
 
 TEST(redis_url, everything)
 {
-    auto const a = parse_redis_url("redis://me:p%40ss%3A@db.example:7000/3");
+    auto const a = server_of("redis://me:p%40ss%3A@db.example:7000/3");
     EXPECT_EQ(a.host, "db.example");
     EXPECT_EQ(a.port, "7000");
     EXPECT_EQ(a.database, 3);
@@ -30,7 +35,7 @@ TEST(redis_url, everything)
 
 TEST(redis_url, password_of_the_default_user)
 {
-    auto const a = parse_redis_url("redis://:secret@h/");
+    auto const a = server_of("redis://:secret@h/");
     EXPECT_TRUE(a.user.empty());
     EXPECT_EQ(a.password, "secret");
     EXPECT_EQ(a.database, 0);
@@ -38,14 +43,14 @@ TEST(redis_url, password_of_the_default_user)
 
 TEST(redis_url, a_raw_at_sign_belongs_to_the_password)
 {
-    auto const a = parse_redis_url("redis://u:a@b@h");
+    auto const a = server_of("redis://u:a@b@h");
     EXPECT_EQ(a.password, "a@b");
     EXPECT_EQ(a.host, "h");
 }
 
 TEST(redis_url, ipv6)
 {
-    auto const a = parse_redis_url("redis://[::1]:6380");
+    auto const a = server_of("redis://[::1]:6380");
     EXPECT_EQ(a.host, "::1");
     EXPECT_EQ(a.port, "6380");
     EXPECT_EQ(a.display(), "Redis at [::1]:6380");
@@ -53,12 +58,72 @@ TEST(redis_url, ipv6)
 
 TEST(redis_url, sockets)
 {
-    EXPECT_EQ(parse_redis_url("unix:///run/redis.sock").socket_path, "/run/redis.sock");
-    auto const a = parse_redis_url("redis+unix://u:p@/run/r%20s.sock?db=2");
+    EXPECT_EQ(server_of("unix:///run/redis.sock").socket_path, "/run/redis.sock");
+    auto const a = server_of("redis+unix://u:p@/run/r%20s.sock?db=2");
     EXPECT_EQ(a.socket_path, "/run/r s.sock");
     EXPECT_EQ(a.user, "u");
     EXPECT_EQ(a.password, "p");
     EXPECT_EQ(a.database, 2);
+}
+
+TEST(redis_url, tls_with_parameters_before_options)
+{
+    EXPECT_FALSE(parse_redis_url("redis://h").tls);
+    EXPECT_TRUE(parse_redis_url("rediss://h").tls->verify);
+    redis_options options;
+    options.tls.ca_file = "/option.pem";
+    options.tls.key_file = "/key.pem";
+    auto const target = parse_redis_url("rediss://u:p@h:7000/2?ca_file=/a%20b.pem&certificate_file="
+                                        "/c.pem&server_name=redis.example&verify=no",
+                                        options);
+    EXPECT_EQ(target.servers.at(0).host, "h");
+    EXPECT_EQ(target.servers.at(0).database, 2);
+    EXPECT_EQ(target.tls->ca_file, "/a b.pem");
+    EXPECT_EQ(target.tls->certificate_file, "/c.pem");
+    EXPECT_EQ(target.tls->key_file, "/key.pem");
+    EXPECT_EQ(target.tls->server_name, "redis.example");
+    EXPECT_FALSE(target.tls->verify);
+}
+
+TEST(redis_url, tls_options_without_tls_are_refused)
+{
+    redis_options options;
+    options.tls.ca_file = "/ca.pem";
+    EXPECT_THROW(redis_locks("redis://h", options), invalid_argument);
+    EXPECT_THROW(redis_locks("unix:///socket", options), invalid_argument);
+}
+
+TEST(redis_url, sentinels_have_a_login_of_their_own)
+{
+    auto const target = parse_redis_url("redis+sentinel://me:mine@s1:7,[::2],s3/the%20primary/3?"
+                                        "sentinel_user=you&sentinel_password=yours");
+    EXPECT_EQ(target.what, redis_target::kind::sentinels);
+    EXPECT_EQ(target.primary_name, "the primary");
+    EXPECT_EQ(target.login.user, "me");
+    EXPECT_EQ(target.login.password, "mine");
+    EXPECT_EQ(target.login.database, 3);
+    ASSERT_EQ(target.servers.size(), 3u);
+    EXPECT_EQ(target.servers[0].display(), "Redis at s1:7");
+    EXPECT_EQ(target.servers[1].display(), "Redis at [::2]:26379");
+    EXPECT_EQ(target.servers[2].display(), "Redis at s3:26379");
+    for (auto const& sentinel : target.servers) {
+        EXPECT_EQ(sentinel.user, "you");
+        EXPECT_EQ(sentinel.password, "yours");
+        EXPECT_EQ(sentinel.database, 0);
+    }
+    EXPECT_TRUE(parse_redis_url("redis+sentinel://me:mine@s/p").servers.at(0).password.empty());
+    EXPECT_TRUE(parse_redis_url("rediss+sentinel://s/p").tls);
+}
+
+TEST(redis_url, clusters_have_nodes_to_start_from)
+{
+    auto const target = parse_redis_url("rediss+cluster://me:mine@n1:7,n2?verify=no");
+    EXPECT_EQ(target.what, redis_target::kind::cluster);
+    ASSERT_EQ(target.servers.size(), 2u);
+    EXPECT_EQ(target.servers[1].display(), "Redis at n2:6379");
+    EXPECT_EQ(target.servers[1].password, "mine");
+    EXPECT_EQ(target.login.user, "me");
+    EXPECT_FALSE(target.tls->verify);
 }
 
 TEST(redis_url, bad_ones_are_refused_without_repeating_them)
@@ -84,7 +149,22 @@ TEST(redis_url, bad_ones_are_refused_without_repeating_them)
                             "redis://u:hunter2%4@h",
                             "redis://u:hunter2%zz@h",
                             "redis://u:hunter2@",
-                            "redis://u:hunter2@:1"}) {
+                            "redis://u:hunter2@:1",
+                            "redis://h?ca_file=/ca.pem",
+                            "rediss://h?verify=maybe",
+                            "rediss://h?hunter2=1",
+                            "rediss://h?ca_file",
+                            "rediss://h?",
+                            "rediss:h",
+                            "redis+sentinel://s1,s2",
+                            "redis+sentinel://s1,,s2/p",
+                            "redis+sentinel://s1/p?sentinel_user=hunter2",
+                            "redis+sentinel://s1/p/x",
+                            "redis+cluster://n1,",
+                            "redis+cluster://n1/1",
+                            "redis+cluster://n1?sentinel_user=hunter2",
+                            "redis+else://n1",
+                            "redisss://h"}) {
         try {
             redis_locks{url};
             ADD_FAILURE() << url;
@@ -96,7 +176,7 @@ TEST(redis_url, bad_ones_are_refused_without_repeating_them)
 
 TEST(redis_url, what_is_displayed_holds_no_secret)
 {
-    auto const shown = parse_redis_url("redis://alice:hunter2@h:7000").display();
+    auto const shown = server_of("redis://alice:hunter2@h:7000").display();
     EXPECT_EQ(shown, "Redis at h:7000");
 }
 

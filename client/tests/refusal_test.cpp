@@ -31,6 +31,18 @@ TEST(refusal, stale_below_the_newest_reservation)
     EXPECT_EQ(r->mark, 1001);
 }
 
+TEST(refusal, stale_and_not_above_the_mark)
+{
+    auto const r = parse_refusal(
+        "LF001",
+        "ERROR:  fencing token 34 is stale, not above the mark 34 of resource \"order:1001\"\n");
+    ASSERT_TRUE(r);
+    EXPECT_EQ(r->kind, refusal_kind::stale);
+    EXPECT_EQ(r->token, 34);
+    EXPECT_EQ(r->mark, 34);
+    EXPECT_EQ(r->resource, "order:1001");
+}
+
 TEST(refusal, stale_with_mark_and_resource_hidden)
 {
     auto const r = parse_refusal(

@@ -58,7 +58,8 @@ class acquire_script : public ::testing::Test {
     std::string resource = new_resource();
 
   private:
-    detail::redis_link link_{detail::parse_redis_url(shared_redis().url()), steady::now() + 60s};
+    detail::redis_link link_{detail::parse_redis_url(shared_redis().url()).servers.at(0),
+                             steady::now() + 60s};
 };
 
 using words = std::vector<std::string>;
@@ -199,7 +200,8 @@ TEST_F(acquire_script, a_replica_grants_nothing_even_where_it_can_be_written)
     copy();
     replica.command({"REPLICAOF", "127.0.0.1", "1"}); // never connects
     replica.command({"CONFIG", "SET", "replica-read-only", "no"});
-    detail::redis_link link{detail::parse_redis_url(replica.url()), steady::now() + 60s};
+    detail::redis_link link{detail::parse_redis_url(replica.url()).servers.at(0),
+                            steady::now() + 60s};
     EXPECT_THROW(detail::run_script(link, detail::acquire_script,
                                     std::array{lock_key(resource), state_key(resource)},
                                     std::array<std::string, 9>{"o", "1000", "9000000000000", "0",
@@ -207,6 +209,50 @@ TEST_F(acquire_script, a_replica_grants_nothing_even_where_it_can_be_written)
                                     steady::now() + 60s),
                  detail::redis_error);
     EXPECT_FALSE(replica.command({"GET", lock_key(resource)}));
+}
+
+// One whose primary is not there, so that nothing it says comes from elsewhere; readable or
+// writable.
+TEST_F(acquire_script, a_replica_answers_every_script_with_an_error)
+{
+    test_support::redis_server replica;
+    replica.command({"SET", lock_key(resource), "7:o"});
+    replica.command({"SET", "fence:" + resource, "7"});
+    replica.command({"REPLICAOF", "127.0.0.1", "1"}); // never connects
+    detail::redis_link link{detail::parse_redis_url(replica.url()).servers.at(0),
+                            steady::now() + 60s};
+    auto const lock = lock_key(resource);
+    struct {
+        detail::script const& what;
+        std::vector<std::string> keys, arguments;
+    } const calls[] = {
+        {detail::acquire_script,
+         {lock, state_key(resource)},
+         {"o", "1000", "9000000000000", "0", "history-1", "86400000", "", "", ""}},
+        {detail::acquire_script, // late, and held by another
+         {lock, state_key(resource)},
+         {"other", "1000", "1000", "0", "history-1", "86400000", "", "", ""}},
+        {detail::acquire_plain_script,
+         {lock, "fence:" + resource},
+         {"o", "1000", "9000000000000", "0"}},
+        {detail::acquire_plain_script, {lock, "fence:" + resource}, {"other", "1000", "1000", "0"}},
+        {detail::renew_script, {lock}, {"o", "7", "1000", "9000000000000"}},
+        {detail::renew_script, {lock}, {"o", "7", "1000", "1000"}},
+        {detail::release_script, {lock, lock + ":wake", state_key(resource)}, {"o", "7", "9"}},
+        {detail::release_script, {lock}, {"other", "", ""}},
+    };
+    for (auto const* read_only : {"yes", "no"}) {
+        replica.command({"CONFIG", "SET", "replica-read-only", read_only});
+        for (auto const& call : calls) {
+            try {
+                detail::run_script(link, call.what, call.keys, call.arguments, steady::now() + 60s);
+                ADD_FAILURE() << "answered";
+            } catch (detail::redis_error const& e) {
+                EXPECT_TRUE(detail::is_of_server(e.what())) << e.what();
+            }
+        }
+    }
+    EXPECT_EQ(replica.command({"GET", lock}), "7:o");
 }
 
 TEST_F(acquire_script, the_smallest_acl_is_enough)

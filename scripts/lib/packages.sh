@@ -11,7 +11,7 @@ build_requirements=(
     'have_module libpq|libpq-dev'
     'have_module libpqxx|libpqxx-dev'
     'have_module hiredis|libhiredis-dev'
-    'have_module libcrypto|libssl-dev'
+    'have_module libssl|libssl-dev'
     'have_redis|REDIS'
     'have_postgresql|POSTGRESQL'
     'have_postgresql_development|POSTGRESQL-DEV'
@@ -19,6 +19,7 @@ build_requirements=(
 test_requirements=(
     'have_module gtest|libgtest-dev'
     'have objdump|binutils'
+    'have openssl|openssl'
     'have_perl_module IPC::Run|libipc-run-perl'
     'have_python_module redis|python3-redis'
 )

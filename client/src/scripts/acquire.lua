@@ -22,8 +22,6 @@ local history, idle, ticket, before, last = ARGV[5], ARGV[6], ARGV[7], ARGV[8], 
 
 if again then return {'GRANTED', again, redis.call('HGET', state, 'end') or again, now} end
 
-local replication = replication_of_primary()
-if not replication then return redis.error_reply(not_a_primary) end
 local lineage = string.match(replication, 'master_replid:(%x+)')
 
 local fields = redis.call('HMGET', state, 'lineage', 'history', 'last', 'end', 'ticket')

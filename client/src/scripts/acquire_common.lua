@@ -1,4 +1,4 @@
--- What every acquire begins with, put before the script itself by the build.
+-- What every acquire begins with, put behind common.lua and before the script itself by the build.
 --
 -- KEYS  1 lock   a string `token:owner`
 -- ARGV  1 owner      opaque bytes, one value for each acquire and all its retries
@@ -10,12 +10,6 @@
 
 local lock = KEYS[1]
 local owner, ttl, not_after, above = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-
--- Decimals without leading zeros; digits of one length sort as numbers do in every locale.
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -36,11 +30,3 @@ if held then
     redis.call('PEXPIRE', lock, ttl)
   end
 end
-
--- What INFO says of replication; nothing on a replica, which must grant no lock even where it may
--- be written to: it would repeat its primary's tokens.
-local function replication_of_primary()
-  local replication = redis.call('INFO', 'replication')
-  return string.find(replication, 'role:master', 1, true) and replication
-end
-local not_a_primary = 'READONLY this server is not a primary'

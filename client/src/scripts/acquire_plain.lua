@@ -9,7 +9,6 @@
 local fence = KEYS[2]
 
 if again then return {'GRANTED', again, again, now} end
-if not replication_of_primary() then return redis.error_reply(not_a_primary) end
 
 local counted = redis.call('GET', fence) or '0'
 if not string.find(counted, '^%d+$') then

@@ -1,15 +1,9 @@
 -- Ends the lease, where it is this owner's, and wakes one waiter.
 --
--- KEYS  lock, wake, state
+-- KEYS  lock, wake, state; or lock alone: then nobody is woken, and no counter moved
 -- ARGV  owner, token; token '' is whatever token this owner was granted (its reply was lost)
 --       refused: nothing, '' or the token up to which the database refuses those of this resource
 -- Replies RELEASED | NOT_HELD.
-
--- Decimals without leading zeros; digits of one length sort as numbers do in every locale.
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
 
 -- Whoever asks next must not get what would be refused as well: the counter passes it by, and a block without anything
 -- else is used up. Held or not, that is no harm: tokens may be skipped.
@@ -31,7 +25,7 @@ end
 redis.call('DEL', KEYS[1])
 
 -- The lock is gone by now. A wake is a hint: its failure (memory, rights) must not hide the release.
-local waiting = redis.pcall('LLEN', KEYS[2])
+local waiting = KEYS[2] and redis.pcall('LLEN', KEYS[2])
 if waiting == 0 then
   redis.pcall('LPUSH', KEYS[2], '1')
   redis.pcall('PEXPIRE', KEYS[2], 1000)

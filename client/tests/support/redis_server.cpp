@@ -113,9 +113,12 @@ void redis_server::launch()
     // A socket file left by a killed server would make the new one seem to be there.
     std::filesystem::remove(socket_path());
     child_options child;
-    child.argv = {server_program(), "--port", std::to_string(port_), "--bind", "127.0.0.1"};
+    child.argv = {server_program()};
+    if (!options_.configuration.empty())
+        child.argv.push_back(configuration_file());
     child.argv.insert(child.argv.end(),
-                      {"--unixsocket", socket_path().string(), "--unixsocketperm", "777"});
+                      {"--port", std::to_string(port_), "--bind", "127.0.0.1", "--unixsocket",
+                       socket_path().string(), "--unixsocketperm", "777"});
     child.argv.insert(child.argv.end(), {"--dir", directory_.path().string(), "--save", ""});
     child.argv.insert(child.argv.end(), {"--appendonly", options_.persistent ? "yes" : "no",
                                          "--appendfsync", "always", "--daemonize", "no"});
@@ -195,6 +198,15 @@ pid_t redis_server::pid() const
 std::filesystem::path redis_server::socket_path() const
 {
     return directory_.path() / "redis.sock";
+}
+
+// Written once: the server keeps in it what it has learned.
+std::string redis_server::configuration_file() const
+{
+    const auto file = directory_.path() / "redis.conf";
+    if (!std::filesystem::exists(file))
+        std::ofstream{file} << options_.configuration;
+    return file;
 }
 
 std::filesystem::path redis_server::log_file() const

@@ -14,6 +14,7 @@ struct redis_options {
     bool persistent = false;              // append-only file, flushed with every command
     std::string password{};               // of the default user; none where empty
     std::vector<std::string> arguments{}; // added to the command line, e.g. "--maxmemory", "1mb"
+    std::string configuration{};          // lines of a configuration file, which a sentinel needs
 };
 
 // A private redis-server or valkey-server (FENCELOCK_REDIS_SERVER names another program), on a
@@ -46,6 +47,7 @@ class redis_server {
   private:
     void launch();
     [[nodiscard]] bool answers() const;
+    [[nodiscard]] std::string configuration_file() const;
     [[nodiscard]] std::filesystem::path log_file() const;
 
     redis_options options_;

@@ -1,0 +1,14 @@
+-- What every script begins with, put before it by the build.
+
+-- A replica does not know who holds a lock now, not even one that can be written: that one shares its primary's lineage
+-- and state, so it would repeat its tokens. Nothing it could say is believed, so that is all it says.
+local replication = redis.call('INFO', 'replication')
+if not string.find(replication, 'role:master', 1, true) then
+  return redis.error_reply('READONLY this server is not a primary')
+end
+
+-- Decimals without leading zeros; digits of one length sort as numbers do in every locale.
+local function less(a, b)
+  if #a ~= #b then return #a < #b end
+  return a < b
+end

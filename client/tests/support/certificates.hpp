@@ -1,0 +1,29 @@
+#pragma once
+
+#include "temporary_directory.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace fencelock::test_support {
+
+// An authority and what it has signed, made by the program openssl in a directory of their own. All
+// files are PEM, keys have no passphrase.
+class certificates {
+  public:
+    certificates(); // throws std::runtime_error where openssl fails
+
+    // A certificate with its key. `alternative_name` as openssl writes it: DNS:redis.example,
+    // IP:127.0.0.1. Returns the certificate's file; the key's is key_of() that.
+    std::filesystem::path issue(const std::string& name, const std::string& alternative_name) const;
+    [[nodiscard]] static std::filesystem::path key_of(const std::filesystem::path& certificate);
+
+    [[nodiscard]] std::filesystem::path authority() const { return directory_.path() / "ca.pem"; }
+
+  private:
+    void openssl(const std::string& arguments) const;
+
+    temporary_directory directory_{"fencelock-tls"};
+};
+
+} // namespace fencelock::test_support
