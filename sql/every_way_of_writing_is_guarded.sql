@@ -137,3 +137,38 @@ SELECT count(*), min(fence_token), max(fence_token) FROM lines;
 
 DROP TABLE later, orders, shops, lines CASCADE;
 DROP FUNCTION suppress(), write_later(), write_order(int);
+
+-- UPDATE ... FROM and DELETE ... USING; identity columns; ON DELETE SET NULL and ON UPDATE CASCADE.
+CREATE TABLE source (id int, status text);
+INSERT INTO source VALUES (1, 'joined');
+CREATE TABLE joined (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, status text);
+SELECT fence_attach('joined', 'joined:{id}');
+SELECT pg_temp.outcome_code('INSERT INTO joined (status) VALUES (''new'')');
+INSERT INTO joined (id, status, fence_token) OVERRIDING SYSTEM VALUE VALUES (1, 'new', 5);
+SELECT pg_temp.outcome_code('UPDATE joined j SET status = s.status FROM source s WHERE s.id = j.id'),
+       pg_temp.outcome_code('UPDATE joined j SET status = s.status, fence_token = 4 FROM source s WHERE s.id = j.id'),
+       pg_temp.outcome_code('UPDATE joined j SET status = s.status, fence_token = 6 FROM source s WHERE s.id = j.id'),
+       pg_temp.outcome_code('DELETE FROM joined j USING source s WHERE s.id = j.id');
+SELECT * FROM joined;
+CREATE TABLE owner (id int PRIMARY KEY);
+CREATE TABLE owned (id int PRIMARY KEY, owner int REFERENCES owner ON DELETE SET NULL ON UPDATE CASCADE);
+SELECT fence_attach('owned', 'owned:{id}');
+INSERT INTO owner VALUES (1);
+INSERT INTO owned VALUES (1, 1, 5);
+SELECT pg_temp.outcome_code('DELETE FROM owner'), pg_temp.outcome_code('UPDATE owner SET id = 2');
+BEGIN;
+SELECT fence_check('owned:1', 6);
+UPDATE owner SET id = 2;
+DELETE FROM owner;
+COMMIT;
+SELECT * FROM owned;
+DROP TABLE source, joined, owned, owner;
+
+-- Many rows of one resource, with one token.
+CREATE TABLE many (id int, fence_token bigint);
+SELECT fence_attach('many', 'many');
+INSERT INTO many SELECT n, 5 FROM generate_series(1, 100000) n;
+SELECT pg_temp.outcome_code('UPDATE many SET fence_token = 4');
+UPDATE many SET id = -id, fence_token = 6;
+SELECT count(*), min(fence_token), max(fence_token) FROM many;
+DROP TABLE many;
