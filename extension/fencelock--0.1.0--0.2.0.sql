@@ -20,6 +20,31 @@ COMMENT ON FUNCTION fence_new_generation() IS
 COMMENT ON TABLE fence_resource IS
     'the mark of each resource: the highest fencing token that was accepted; the row without a name is the floor that fence_prune leaves';
 
+-- PostgreSQL hands row triggers down to partitions that are created or attached later, but not those for TRUNCATE: this
+-- does. A restore creates each trigger itself, and changes its state by ALTER TABLE; so there only guards in their usual
+-- state are looked at.
+CREATE FUNCTION fence_guard_partitions() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    part regclass;
+BEGIN
+    FOR part IN
+        SELECT DISTINCT t.tgrelid::regclass FROM pg_event_trigger_ddl_commands() c
+        CROSS JOIN LATERAL pg_partition_tree(c.objid) p
+        JOIN pg_trigger t ON t.tgrelid = p.relid
+        WHERE c.classid = 'pg_class'::regclass AND c.object_type = 'table' AND t.tgparentid <> 0
+          AND t.tgfoid = @extschema@.fence_guard_oid() AND (t.tgenabled = 'O' OR tg_tag = 'CREATE TABLE')
+          AND NOT EXISTS (SELECT FROM pg_trigger s WHERE s.tgrelid = t.tgrelid AND s.tgfoid = t.tgfoid AND s.tgtype = 34)
+    LOOP
+        EXECUTE format('CREATE TRIGGER zz_fence_guard_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s()',
+                       part, @extschema@.fence_guard_oid()::regproc);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION fence_guard_partitions() IS 'event trigger: refuses TRUNCATE of partitions that come after fence_attach, too';
+CREATE EVENT TRIGGER fence_guard_partitions ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
+    EXECUTE FUNCTION fence_guard_partitions();
+
 -- Counters.
 
 CREATE FUNCTION fence_stat_counters(
@@ -214,4 +239,4 @@ COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parame
 
 REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
     fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
-    fence_audit(), fence_may_set(oid, text) FROM PUBLIC;
+    fence_audit(), fence_may_set(oid, text), fence_guard_partitions() FROM PUBLIC;

@@ -88,3 +88,21 @@ SELECT pg_temp.outcome_code($$INSERT INTO parent VALUES (5)$$), pg_temp.outcome_
 SELECT fence_attach('child', 'part:{id}');
 SELECT pg_temp.outcome_code($$INSERT INTO child VALUES (5)$$), pg_temp.outcome_code($$UPDATE parent SET id = 6$$);
 DROP TABLE child, parent;
+
+-- TRUNCATE of partitions that were created or attached later, by whoever may truncate them.
+CREATE TABLE later (id int, region text) PARTITION BY LIST (id);
+SELECT fence_attach('later', 'later:{id}');
+CREATE ROLE regress_fencelock_later;
+CREATE TABLE later_1 PARTITION OF later FOR VALUES IN (1);
+CREATE TABLE later_2 (id int, region text, fence_token bigint);
+ALTER TABLE later ATTACH PARTITION later_2 FOR VALUES IN (2);
+CREATE TABLE later_3 PARTITION OF later FOR VALUES IN (3) PARTITION BY LIST (region);
+CREATE TABLE later_3_north PARTITION OF later_3 FOR VALUES IN ('north');
+GRANT ALL ON later_1, later_2, later_3, later_3_north TO regress_fencelock_later;
+SET ROLE regress_fencelock_later;
+SELECT pg_temp.outcome_code('TRUNCATE ' || name) FROM unnest(ARRAY['later_1', 'later_2', 'later_3', 'later_3_north']) AS name;
+RESET ROLE;
+SELECT fence_detach('later');
+TRUNCATE later;
+DROP TABLE later;
+DROP ROLE regress_fencelock_later;

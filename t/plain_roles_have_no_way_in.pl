@@ -39,7 +39,7 @@ my @for_nobody = (
 	"fence_new_generation()", "fence_audit()", "fence_stat_counters()", "fence_validate_guard('orders'::regclass, '{}')",
 	"fence_guard_oid()", "fence_guard_name('orders')", "fence_require_one_row('orders', '{}')",
 	"fence_guard_argument('{}', 'a', 'b')", "fence_guard_arguments('')", "fence_may_set(10, 'a')",
-	"fence_guard_problem(NULL, '{}')", "fence_guard()", "fence_renew_stamp()", "fence_refuse_write()");
+	"fence_guard_problem(NULL, '{}')", "fence_guard_partitions()", "fence_guard()", "fence_renew_stamp()", "fence_refuse_write()");
 my %tried = map { /^(\w+)/; $1 => 1 } (keys %for_applications, @for_nobody);
 is(value($node, "
 	SELECT string_agg(DISTINCT proname, ' ' ORDER BY proname) FROM pg_proc WHERE pronamespace = 'fences'::regnamespace
