@@ -43,8 +43,8 @@ class tls_session {
     tls_session(tls_session const&) = delete;
     tls_session& operator=(tls_session const&) = delete;
 
-    /// As stream_socket's. A refusal that arrives only after the handshake is a configuration_error,
-    /// too.
+    /// As stream_socket's. A refusal that arrives only after the handshake is a
+    /// configuration_error, too.
     void send(std::string_view bytes, steady::time_point deadline);
     std::size_t receive(std::span<char> into, steady::time_point deadline);
 
