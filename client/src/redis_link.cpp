@@ -94,12 +94,12 @@ redis_link::~redis_link() = default;
 redis_reply redis_link::command(std::span<std::string const> arguments, steady::time_point deadline)
 {
     if (!asking_) {
-        send(formatted(arguments), deadline);
-        return receive(deadline);
+        send(formatted(arguments), 1, deadline);
+        return receive_last(1, deadline);
     }
-    send(formatted(std::array<std::string, 1>{"ASKING"}) + formatted(arguments), deadline);
-    auto const permission = receive(deadline);
-    auto reply = receive(deadline);
+    send(formatted(std::array<std::string, 1>{"ASKING"}) + formatted(arguments), 2, deadline);
+    auto const permission = receive_last(2, deadline);
+    auto reply = receive_last(1, deadline);
     return permission.type == redis_reply::kind::error ? permission : reply;
 }
 
@@ -157,12 +157,25 @@ void redis_link::ask_time(steady::time_point deadline)
                      std::stoll(reply.elements[1].text) / 1000);
 }
 
-void redis_link::send(std::string_view bytes, steady::time_point deadline)
+void redis_link::send(std::string_view bytes, int commands, steady::time_point deadline)
 {
+    if (broken_)
+        throw link_failure{"the connection is broken", false};
+    owed_ += commands;
+    broken_ = true;
     if (tls_)
         tls_->send(bytes, deadline);
     else
         socket_.send(bytes, deadline);
+    broken_ = false;
+}
+
+// The first of the replies to the last commands, so many as those.
+redis_reply redis_link::receive_last(int replies, steady::time_point deadline)
+{
+    while (owed_ > replies)
+        receive(deadline);
+    return receive(deadline);
 }
 
 redis_reply redis_link::receive(steady::time_point deadline)
@@ -174,6 +187,7 @@ redis_reply redis_link::receive(steady::time_point deadline)
             throw link_failure{"what the server sends is not the Redis protocol", true};
         if (raw) {
             std::unique_ptr<void, decltype(&freeReplyObject)> const owned{raw, &freeReplyObject};
+            --owed_;
             return copied(*static_cast<redisReply*>(raw));
         }
         auto const n = tls_ ? tls_->receive(bytes, deadline) : socket_.receive(bytes, deadline);
