@@ -17,6 +17,18 @@ CREATE FUNCTION fence_new_generation() RETURNS bigint
 COMMENT ON FUNCTION fence_new_generation() IS
     'superuser: starts a new generation of tokens; needed after a restore that the database cannot see itself, such as a file-system snapshot';
 
+-- What became of a COMMIT that was not answered. They tell no more than pg_xact_status, which everybody may call as well.
+
+CREATE FUNCTION fence_receipt() RETURNS text
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_receipt() IS
+    'names the current transaction for fence_outcome: fetch it before COMMIT';
+
+CREATE FUNCTION fence_outcome(receipt text) RETURNS text
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_outcome(text) IS
+    'what became of the transaction with this receipt: committed, aborted, in progress; NULL where it can''t be known: the server has crashed, restarted or been replaced since, or the transaction is too old';
+
 COMMENT ON TABLE fence_resource IS
     'the mark of each resource: the highest fencing token that was accepted; the row without a name is the floor that fence_prune leaves';
 
