@@ -17,7 +17,7 @@ CREATE FUNCTION fence_new_generation() RETURNS bigint
 COMMENT ON FUNCTION fence_new_generation() IS
     'superuser: starts a new generation of tokens; needed after a restore that the database cannot see itself, such as a file-system snapshot';
 
--- What became of a COMMIT that was not answered. They tell no more than pg_xact_status, which everybody may call as well.
+-- What became of a COMMIT that was not answered.
 
 CREATE FUNCTION fence_receipt() RETURNS text
     LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -251,4 +251,4 @@ COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parame
 
 REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
     fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
-    fence_audit(), fence_may_set(oid, text), fence_guard_partitions() FROM PUBLIC;
+    fence_audit(), fence_may_set(oid, text), fence_guard_partitions(), fence_receipt(), fence_outcome(text) FROM PUBLIC;
