@@ -107,10 +107,11 @@ try {
     return false;
 }
 
-void redlock_server::give_back(std::unique_ptr<redis_link> link)
-{
+void redlock_server::give_back(std::unique_ptr<redis_link> link) noexcept
+try {
     if (link && link->settled())
         pool_->give_back(std::move(link));
+} catch (std::exception const&) { // no memory: it is closed
 }
 
 // Told once, not with every request.

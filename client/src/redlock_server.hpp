@@ -55,7 +55,7 @@ class redlock_server {
               steady::time_point expired) noexcept;
 
     /// A connection that is of use no more here.
-    void give_back(std::unique_ptr<redis_link> link);
+    void give_back(std::unique_ptr<redis_link> link) noexcept;
 
     /// It answered last time, or has not been asked yet.
     bool takes_part() const noexcept { return takes_part_; }

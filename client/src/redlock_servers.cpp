@@ -28,7 +28,8 @@ struct round_part {
             else
                 server.undo(rules->undo, std::move(link), expired());
         } catch (std::exception const&) { // no memory: nobody knows how far it came
-            server.undo(rules->undo, std::move(link), expired());
+            if (rules->undo.what)
+                server.undo(rules->undo, std::move(link), expired());
         }
     }
 
