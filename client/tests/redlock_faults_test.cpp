@@ -325,7 +325,7 @@ TEST_F(redlock_faults, a_release_wakes_a_waiter)
         redlock_locks waiters_group{{proxied.url(), server(1).url(), server(2).url()},
                                     {.redlock_timeout = patient}};
         client waiters{waiters_group, shared_postgres().conninfo(), {.fall_back = false}};
-        auto holder = locks.acquire(resource);
+        auto holder = acquire_everywhere(locks);
         std::thread waiter{[&] { EXPECT_TRUE(waiters.try_acquire(resource, {.wait = 120s})); }};
         EXPECT_TRUE(wait_until([&] {
             auto const clients = server(0).command({"INFO", "clients"}).value();
@@ -343,7 +343,7 @@ TEST_F(redlock_faults, a_release_wakes_a_waiter)
 
 TEST_F(redlock_faults, a_waiter_goes_on_elsewhere_when_its_server_goes_away)
 {
-    auto holder = locks.acquire(resource, {.ttl = 1h});
+    auto holder = acquire_everywhere(locks, {.ttl = 1h});
     std::thread waiter{[&] { EXPECT_TRUE(locks.try_acquire(resource, {.wait = 300s})); }};
     EXPECT_TRUE(wait_until([&] {
         return server(0).command({"INFO", "clients"}).value().find("blocked_clients:1") !=
@@ -360,7 +360,7 @@ TEST_F(redlock_faults, a_waiter_goes_on_elsewhere_when_its_server_goes_away)
 
 TEST_F(redlock_faults, a_stop_request_ends_the_wait)
 {
-    auto holder = locks.acquire(resource, {.ttl = 1h});
+    auto holder = acquire_everywhere(locks, {.ttl = 1h});
     std::stop_source cancel;
     std::thread waiter{[&] {
         EXPECT_FALSE(locks.try_acquire(resource, {.wait = 24h, .stop = cancel.get_token()}));
