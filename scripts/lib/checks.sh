@@ -150,19 +150,21 @@ show_differences() { # FILE...
     done
 }
 
+run_client_tests() { client_suite "client" "$build_dir/client"; }
+
 # Each GoogleTest case counts, and each program that ended before its cases did.
-run_client_tests() {
-    local case_line='^[0-9]+: \[ +(%s) +\] .* \([0-9]+ ms\)$'
+client_suite() { # NAME BUILD CTEST ARGUMENT...
+    local name=$1 case_line='^[0-9]+: \[ +(%s) +\] .* \([0-9]+ ms\)$'
     # shellcheck disable=SC2059 # a pattern with a place for the word
-    counted_suite "client" "$(printf "$case_line" OK)" \
+    counted_suite "$name" "$(printf "$case_line" OK)" \
         "$(printf "$case_line" FAILED)|^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*(\\*\\*\\*(Timeout|Exception)|Not Run)" \
-        "$(printf "$case_line" SKIPPED)" run_ctest
-    $suite_ok || sed -n '/: Failure$/,/\[  FAILED  \]/p' "$log_dir/client.log" | head -n 200
+        "$(printf "$case_line" SKIPPED)" run_ctest "${@:2}"
+    $suite_ok || sed -n '/: Failure$/,/\[  FAILED  \]/p' "$(log_of "$name")" | head -n 200
 }
 
-run_ctest() {
-    cd "$build_dir/client" || return
-    bounded 1800 ctest --verbose --timeout 300 -j "$jobs"
+run_ctest() { # BUILD ARGUMENT...
+    cd "$1" || return
+    bounded 1800 ctest --verbose --timeout 600 -j "$jobs" "${@:2}"
 }
 
 check_cmake_consumer() {
