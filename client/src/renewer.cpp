@@ -57,6 +57,7 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     void keep_time();
     void look_at(lease const* key, entry const& seen);
     void help(std::list<std::thread>::iterator self);
+    bool wait_for_work(std::unique_lock<std::mutex>& guard);
     void serve(std::weak_ptr<lease> const& what);
 
     // With the mutex held:
@@ -192,14 +193,10 @@ void renewer::schedule::help(std::list<std::thread>::iterator self)
     for (;;) {
         auto const at = to_serve();
         if (at == queues_.end()) {
-            ++idle_helpers_;
-            bool const called =
-                work_came_.wait_for(guard, linger, [this] { return ending_ || has_work(); });
-            --idle_helpers_;
+            if (wait_for_work(guard))
+                continue;
             if (ending_)
                 return;
-            if (called || helpers_.size() == 1)
-                continue;
             ended_helpers_.splice(ended_helpers_.end(), helpers_, self);
             return;
         }
@@ -215,6 +212,20 @@ void renewer::schedule::help(std::list<std::thread>::iterator self)
         if (--at->second.waiting_for_it == 0 && at->second.due.empty())
             queues_.erase(at);
     }
+}
+
+// False where this helper is of no more use. The only one waits for as long as it takes.
+bool renewer::schedule::wait_for_work(std::unique_lock<std::mutex>& guard)
+{
+    auto const called = [this] { return ending_ || has_work(); };
+    ++idle_helpers_;
+    bool in_time = true;
+    if (helpers_.size() == 1)
+        work_came_.wait(guard, called);
+    else
+        in_time = work_came_.wait_for(guard, linger, called);
+    --idle_helpers_;
+    return !ending_ && (in_time || helpers_.size() == 1);
 }
 
 void renewer::schedule::serve(std::weak_ptr<lease> const& what)

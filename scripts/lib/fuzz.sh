@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154 # variables are shared between these files
 # Builds and runs the fuzzers of tests/fuzz, each with the sources that it runs. Sourced after run.sh,
 # packages.sh, servers.sh and build.sh.
 
@@ -73,4 +73,13 @@ run_fuzzers() { # SECONDS NAME...
             echo "fuzz FAILED: $name"
             exit 1
         fi' '{}'
+}
+
+run_fuzz_suite() {
+    if ! have_fuzzing_compiler; then
+        skip_suite "fuzz" "there is no clang with libFuzzer"
+        return
+    fi
+    single_check "fuzz build" build_fuzzers
+    ! $suite_ok || counted_suite "fuzz" '^fuzz ok:' '^fuzz FAILED:' '' run_fuzzers 3 "${fuzzers[@]}"
 }

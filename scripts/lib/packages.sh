@@ -26,6 +26,7 @@ test_requirements=(
 # Used where the release has them, never a reason to fail.
 optional_requirements=(
     'have clang-format-14|clang-format-14'
+    'have cppcheck|cppcheck'
     'have clang++|clang'
     'have_fuzzing_compiler|FUZZER'
 )
