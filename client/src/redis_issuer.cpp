@@ -21,6 +21,16 @@ namespace {
 constexpr int most_rounds = 16;
 constexpr milliseconds abandon_limit{250};
 
+// Throws link_failure where the reply is not one of the scripts'.
+std::vector<std::string> checked_words(redis_reply const& reply, redis_link& link)
+{
+    auto words = words_of(reply, link);
+    bool const needs_values = words[0] == "GRANTED" || words[0] == "SEED";
+    if (needs_values && words.size() < 3)
+        throw link_failure{"a script has an unexpected reply", true};
+    return words;
+}
+
 std::string milliseconds_text(milliseconds t)
 {
     return std::to_string(t.count());
@@ -110,6 +120,11 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
     return words[0] == "RELEASED";
 }
 
+std::string redis_issuer::server_for(std::string const& resource) const
+{
+    return pool_->topology().known_server_for(keys_for(resource).lock);
+}
+
 redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, block const& offered,
                                                bool& unresolved)
 {
@@ -151,7 +166,7 @@ redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
             auto const sent_at = steady::now();
             attempt const now{*link,
                               std::min(deadline, sent_at + pool_->options().command_timeout)};
-            auto words = words_of(run(now), *link);
+            auto words = checked_words(run(now), *link);
             pool_->give_back(std::move(link));
             return {std::move(words), sent_at};
         } catch (link_failure const& failure) {

@@ -20,7 +20,8 @@ std::size_t count(server_answers const& answers, vote_counter const& counts)
 
 bool is_ours(server_answer const& answer)
 {
-    return answer.says("TAKEN") || answer.says("HELD");
+    bool const is_complete = answer.words.size() >= 5; // value, lineage, token, time
+    return is_complete && (answer.says("TAKEN") || answer.says("HELD"));
 }
 
 bool is_granted(server_answer const& answer)
@@ -57,7 +58,7 @@ redlock_attempt::votes redlock_attempt::lock()
     for (std::size_t i = 0; i < answers_.size(); ++i)
         if (answers_[i] && is_ours(*answers_[i])) {
             auto const& words = answers_[i]->words;
-            seats_.push_back({i, words.at(1), words.at(2), words.at(3)});
+            seats_.push_back({i, words[1], words[2], words[3]});
         }
     return judge();
 }
@@ -73,7 +74,7 @@ redlock_attempt::votes redlock_attempt::judge()
         return votes::quorum;
     auto const of_others = count(answers_, says("BUSY"));
     auto const of_attempts = count(answers_, [](server_answer const& answer) {
-        return answer.says("BUSY") && answer.words.at(1) == "0";
+        return answer.says("BUSY") && answer.words.size() > 2 && answer.words[1] == "0";
     });
     if (ours + of_others >= quorum)
         return of_attempts == of_others ? votes::split : votes::held;
