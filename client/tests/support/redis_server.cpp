@@ -24,12 +24,16 @@ using reply_ptr = std::unique_ptr<redisReply, free_reply>;
 
 std::string server_program()
 {
+    std::vector<std::string> names{"redis-server", "valkey-server"};
     if (const char* chosen = std::getenv("FENCELOCK_REDIS_SERVER"); chosen != nullptr && *chosen)
-        return chosen;
-    for (const char* name : {"redis-server", "valkey-server"})
+        names = {chosen};
+    for (const auto& name : names) {
+        if (name.find('/') != std::string::npos)
+            return name;
         if (auto found = find_program(name))
             return found->string();
-    throw std::runtime_error{"neither redis-server nor valkey-server is installed"};
+    }
+    throw std::runtime_error{names.front() + " is not installed"};
 }
 
 reply_ptr ask(redisContext* context, const std::vector<std::string>& arguments)
