@@ -94,8 +94,9 @@ void check_rights(findings& found, redis_look& redis, key_preset preset)
     for (std::size_t i = 0; i + 1 < tried.elements.size(); i += 2)
         add_refusal(found, tried.elements[i].text, tried.elements[i + 1].text);
 
+    // 0.001 would be 0 to Redis before version 7: for ever.
     std::array<std::vector<std::string>, 3> const direct{
-        {{"TIME"}, {"PTTL", keys.lock}, {"BLPOP", keys.wake, "0.001"}}};
+        {{"TIME"}, {"PTTL", keys.lock}, {"BLPOP", keys.wake, "0.002"}}};
     for (auto const& command : direct) {
         auto const reply = redis.ask(command);
         if (reply.type == redis_reply::kind::error)

@@ -55,8 +55,16 @@ class cluster : public ::testing::Test {
                   "OK");
     }
 
+    // With all that is left in the slot, e.g. a wake for the next waiter.
     void end_move(std::string const& resource, std::size_t from, std::size_t to)
     {
+        auto const slot = std::to_string(nodes.slot_of(lock_key(resource)));
+        auto const left = [&] {
+            return nodes[from].command({"CLUSTER", "GETKEYSINSLOT", slot, "1"}).value();
+        };
+        for (auto key = left(); !key.empty(); key = left())
+            nodes[from].command({"MIGRATE", "127.0.0.1", std::to_string(nodes[to].port()), key, "0",
+                                 "10000", "REPLACE"}); // NOKEY where it has expired
         set_slot(to, resource, "NODE", to);
         set_slot(from, resource, "NODE", to);
     }
