@@ -49,13 +49,14 @@ chroot_sources() { # RELEASE MIRROR
     done
 }
 
-# Runs a command inside, in namespaces of its own for mounts, processes, IPC and, unless it is to fetch packages,
-# the network: nothing of it meets the machine's own, and all of it ends with the command.
-in_chroot() { # RELEASE alone|online COMMAND...
+# The command that runs a command inside, in namespaces of its own for mounts, processes, IPC and, unless it is to
+# fetch packages, the network: nothing of it meets the machine's own, and all of it ends with this script. Sets
+# $chroot_command. (unshare ignores TERM while it waits.)
+chroot_command() { # RELEASE alone|online COMMAND...
     local root=$chroots_dir/$1 own=(--mount --pid --fork --ipc --uts --kill-child)
     [[ $2 == online ]] || own+=(--net)
     # shellcheck disable=SC2016 # expanded inside
-    setpriv --pdeathsig TERM unshare "${own[@]}" bash -euc '
+    chroot_command=(setpriv --pdeathsig KILL unshare "${own[@]}" bash -euc '
         root=$1 network=$2
         shift 2
         mount -t proc proc "$root/proc"
@@ -71,7 +72,16 @@ in_chroot() { # RELEASE alone|online COMMAND...
         exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" DEBIAN_FRONTEND=noninteractive \
             FENCELOCK_SERVER_SOURCES=/usr/src/postgresql-server \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
-    ' in_chroot "$root" "$2" "${@:3}"
+    ' in_chroot "$root" "$2" "${@:3}")
+}
+
+# Runs it, with its words appended to a log; its status is the command's.
+in_chroot() { # LOG RELEASE alone|online COMMAND...
+    local log=$1
+    shift
+    chroot_command "$@"
+    start_process - KILL "$log" "${chroot_command[@]}"
+    wait "$started_pid"
 }
 
 # The tree of HEAD, and nothing else, into the release's directory.
