@@ -125,9 +125,9 @@ try {
 
 } // namespace
 
-std::vector<finding> examine_database(arguments const& given)
+void examine_database(arguments const& given, std::vector<finding>& all)
 {
-    findings found{"database"};
+    findings found{all, "database"};
     database_look database{*given.db};
     check_server(found, database);
     auto const schema = check_extension(found, database);
@@ -137,7 +137,6 @@ std::vector<finding> examine_database(arguments const& given)
         if (given.keys == key_preset::plain)
             check_plain(found, database, schema);
     }
-    return found.all();
 }
 
 } // namespace fencelock::cli
