@@ -1,24 +1,28 @@
 #include "session.hpp"
 
-#include "redis_pool.hpp"
-#include "redis_url.hpp"
-
 namespace fencelock::cli {
 
 session::session(arguments const& given) : given_{given}
 {
-    if (!given.redis) {
+    if (given.redis.empty()) {
         client_ = std::make_unique<fencelock::client>(*given.db);
         return;
     }
-    redis_.emplace(*given.redis, redis_options{.keys = given.keys});
-    if (given.db)
+    redis_options const options{.keys = given.keys};
+    if (given.redis.size() == 1)
+        redis_.emplace(given.redis.front(), options);
+    else
+        redlock_.emplace(given.redis, options);
+    if (given.db && redlock_)
+        client_ = std::make_unique<fencelock::client>(*redlock_, *given.db);
+    else if (given.db)
         client_ = std::make_unique<fencelock::client>(*redis_, *given.db);
     else if (given.keys == key_preset::plain)
         client_ = std::make_unique<fencelock::client>(*redis_);
     else
         throw issuer_unavailable{"tokens are reserved in PostgreSQL, and there is no database: "
-                                 "give --db CONNINFO, or use --keys plain"};
+                                 "give --db CONNINFO" +
+                                 std::string{redlock_ ? "" : ", or use --keys plain"}};
 }
 
 acquire_options session::options() const
@@ -27,12 +31,6 @@ acquire_options session::options() const
             .wait = given_.wait,
             .confirm = given_.confirm && given_.db.has_value(),
             .owner = given_.owner};
-}
-
-std::shared_ptr<detail::redis_pool> redis_for_looking(arguments const& given)
-{
-    return std::make_shared<detail::redis_pool>(detail::parse_redis_url(*given.redis),
-                                                redis_options{.keys = given.keys});
 }
 
 } // namespace fencelock::cli
