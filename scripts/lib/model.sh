@@ -1,8 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # Runs the models. Sourced after run.sh and packages.sh.
 
-TIMEFORMAT='%U %S'
-
 model_requirements=(
     'have spin|spin'
     'have gcc|gcc'
@@ -68,7 +66,7 @@ run_model() { # SOURCE DIRECTORY LINE
     cp "$source"/*.pml "$dir/"
     cd "$dir" || return
     echo "$model $expected" >line
-    local result word=ok
+    local result word=ok TIMEFORMAT='%U %S'
     { time search_model "$model" "$expected" "$options" 2>&1; } 2>time
     result=$(result_of_model)
     if [[ $result != "$(wanted_result "$expected")" ]]; then
