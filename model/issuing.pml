@@ -18,6 +18,9 @@
 #ifndef TURNS
 #define TURNS 1        /* acquisitions of each client */
 #endif
+#ifndef OTHERS
+#define OTHERS TURNS   /* the same of all but the first client */
+#endif
 #ifndef WRITES
 #define WRITES 1       /* transactions of each handle */
 #endif
@@ -341,7 +344,7 @@ ended:
         turn++
     };
     if
-    :: turn < TURNS -> goto begin
+    :: turn < (me == 0 -> TURNS : OTHERS) -> goto begin
     :: else
     fi
 }
