@@ -13,24 +13,24 @@ void require_writable(const char* function)
     PreventCommandDuringRecovery(function);
 }
 
-verdict present_token(std::string_view resource, token presented, const text* owner)
+verdict present_token(const hashed_name& resource, token presented, const text* owner)
 {
     if (presented < 1)
-        return {refusal::not_positive, presented, no_token, false};
+        return {refusal::not_positive, presented, no_token};
     const claim* claimed = find_claim(resource);
     if (claimed != nullptr && presented < claimed->presented)
-        return {refusal::stale, presented, claimed->presented, false};
+        return {refusal::stale, presented, claimed->presented};
     if (claimed != nullptr && claimed->enforced && presented == claimed->presented) {
         if (owner == nullptr)
-            return {refusal::none, presented, no_token, false};
+            return {refusal::none, presented, no_token};
         if (claimed->owner != nullptr)
             return {view_of(owner) == claimed->owner ? refusal::none : refusal::conflict, presented,
-                    no_token, false};
+                    no_token};
     }
     bool siblings_unseen = claimed != nullptr && claimed->siblings_unseen;
     verdict outcome = present_to_mark(resource, presented, owner, siblings_unseen);
     if (outcome.why == refusal::none)
-        note_claim(resource, presented, owner, true, outcome.siblings_unseen);
+        note_claim(resource, presented, owner, true, siblings_unseen);
     return outcome;
 }
 

@@ -7,6 +7,7 @@
 #include "merge_watch.hpp"
 #include "refusals.hpp"
 #include "settings.hpp"
+#include "token_column.hpp"
 
 namespace fencelock {
 
@@ -19,6 +20,8 @@ struct guarded_row {
     guard_config& config;
     TupleTableSlot* before; // null for INSERT
     TupleTableSlot* after;  // null for DELETE
+    token token_before;     // in its token column; NULL and 0 are no token
+    token token_after;
 };
 
 // Whose rights decide what an error may say. A foreign key's action runs as the table's owner, but
@@ -76,13 +79,22 @@ void refuse(const guarded_row& row, std::string_view resource, const verdict& re
     refuse_token(refused, resource, &place);
 }
 
-// NULL and 0 are no token.
-token token_in(const guarded_row& row, TupleTableSlot* slot)
+token token_in_old(const guarded_row& row)
 {
-    if (row.config.token_column == InvalidAttrNumber || slot == nullptr)
+    if (row.config.token_column == InvalidAttrNumber)
         return no_token;
     bool is_null;
-    Datum value = slot_getattr(slot, row.config.token_column, &is_null);
+    Datum value = heap_getattr(row.trigger->tg_trigtuple, row.config.token_column,
+                               RelationGetDescr(row.table), &is_null);
+    return is_null ? no_token : DatumGetInt64(value);
+}
+
+token token_in_new(const guarded_row& row)
+{
+    if (row.config.token_column == InvalidAttrNumber)
+        return no_token;
+    bool is_null;
+    Datum value = slot_getattr(row.after, row.config.token_column, &is_null);
     return is_null ? no_token : DatumGetInt64(value);
 }
 
@@ -91,8 +103,8 @@ token stamp_of(const guarded_row& row)
 {
     if (row.config.require == stamp_rule::claim || row.after == nullptr)
         return no_token;
-    token written = token_in(row, row.after);
-    if (row.before == nullptr || written != token_in(row, row.before))
+    token written = row.token_after;
+    if (row.before == nullptr || written != row.token_before)
         return written;
     // The old value is a stamp where the SET list names the column. An earlier trigger's change
     // does not show in the list, but has changed the value.
@@ -103,8 +115,9 @@ token stamp_of(const guarded_row& row)
 
 // What a write presents for one resource, on its way to being accepted.
 struct presented_token {
-    std::string_view resource;
+    hashed_name resource;
     token value;
+    const claim* claimed; // the transaction's, once it was looked for; null where there is none
 };
 
 // The token by which the row's write presents itself for the resource, in the order stamp, claim,
@@ -112,9 +125,9 @@ struct presented_token {
 // been reported then.
 bool find_presented(const guarded_row& row, token stamp, presented_token& presented)
 {
-    const claim* claimed = find_claim(presented.resource);
+    const claim* claimed = presented.claimed = find_claim(presented.resource);
     if (stamp != no_token && claimed != nullptr && stamp < claimed->presented) {
-        refuse(row, presented.resource, {refusal::stale, stamp, claimed->presented, false});
+        refuse(row, presented.resource, {refusal::stale, stamp, claimed->presented});
         return false;
     }
     presented.value = stamp != no_token    ? stamp
@@ -130,11 +143,11 @@ bool find_presented(const guarded_row& row, token stamp, presented_token& presen
 // higher.
 bool is_accepted_by_row(const guarded_row& row, tie_rule ties, const presented_token& presented)
 {
-    token in_row = token_in(row, row.before);
+    token in_row = row.token_before;
     if (presented.value > in_row || (presented.value == in_row && ties == tie_rule::accept))
         return true;
     refusal why = presented.value < in_row ? refusal::stale : refusal::tied;
-    refuse(row, presented.resource, {why, presented.value, in_row, false});
+    refuse(row, presented.resource, {why, presented.value, in_row});
     return false;
 }
 
@@ -152,13 +165,12 @@ bool is_accepted_by_mark(const guarded_row& row, const presented_token& presente
 bool is_accepted_in_place(const guarded_row& row, const presented_token& presented)
 {
     if (presented.value < 1) {
-        refuse(row, presented.resource, {refusal::not_positive, presented.value, no_token, false});
+        refuse(row, presented.resource, {refusal::not_positive, presented.value, no_token});
         return false;
     }
     if (!is_accepted_by_row(row, row.config.ties, presented))
         return false;
-    const claim* claimed = find_claim(presented.resource);
-    if (claimed == nullptr || claimed->presented < presented.value)
+    if (presented.claimed == nullptr || presented.claimed->presented < presented.value)
         note_claim(presented.resource, presented.value, nullptr, false, false);
     return true;
 }
@@ -169,20 +181,16 @@ bool is_accepted_in_place(const guarded_row& row, const presented_token& present
 HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token value)
 {
     AttrNumber column = row.config.token_column;
-    if (column == InvalidAttrNumber || token_in(row, row.after) == value)
+    if (column == InvalidAttrNumber || row.token_after == value)
         return tuple;
-    int number = column;
-    Datum datum = Int64GetDatum(value);
-    bool is_null = value == no_token;
-    return heap_modify_tuple_by_cols(tuple, RelationGetDescr(row.table), 1, &number, &datum,
-                                     &is_null);
+    return write_token_column(tuple, row.table, column, value);
 }
 
 // A row leaves its resource: by DELETE, or by an UPDATE that changes what the resource is named
 // after.
-bool guard_leaving(const guarded_row& row, std::string_view resource)
+bool guard_leaving(const guarded_row& row, const hashed_name& resource)
 {
-    presented_token presented{resource, no_token};
+    presented_token presented{resource, no_token, nullptr};
     return find_presented(row, no_token, presented) &&
            (row.config.mark == mark_place::resource ||
             is_accepted_by_row(row, tie_rule::accept, presented)) &&
@@ -192,8 +200,9 @@ bool guard_leaving(const guarded_row& row, std::string_view resource)
 HeapTuple guard_insert(const guarded_row& row)
 {
     HeapTuple tuple = row.trigger->tg_trigtuple;
-    presented_token presented{render_resource_name(row.config.resource, row.table, row.after),
-                              no_token};
+    name_buffer buffer;
+    presented_token presented{
+        render_resource_name(row.config.resource, row.table, row.after, buffer), no_token, nullptr};
     bool accepted =
         find_presented(row, stamp_of(row), presented) && is_accepted_by_mark(row, presented);
     return with_token(row, tuple, accepted ? presented.value : no_token);
@@ -201,26 +210,29 @@ HeapTuple guard_insert(const guarded_row& row)
 
 HeapTuple guard_delete(const guarded_row& row)
 {
-    (void)guard_leaving(row, render_resource_name(row.config.resource, row.table, row.before));
+    name_buffer buffer;
+    (void)guard_leaving(row,
+                        render_resource_name(row.config.resource, row.table, row.before, buffer));
     return row.trigger->tg_trigtuple;
 }
 
-// Whether the row belongs to the same resource before and after; sets left to the resource that it
-// leaves otherwise.
-bool stays_in(const guarded_row& row, std::string_view resource, std::string_view& left)
+// Lets the row go from the resource that it belonged to, if that is another one; stays tells.
+bool guard_staying(const guarded_row& row, std::string_view resource, bool& stays)
 {
     name_template& names = row.config.resource;
-    if (same_template_columns(names, row.before, row.after))
+    stays = same_template_columns(names, row.trigger->tg_trigtuple, row.after);
+    if (stays)
         return true;
-    left = render_resource_name(names, row.table, row.before);
-    return left == resource;
+    name_buffer buffer;
+    hashed_name left = render_resource_name(names, row.table, row.before, buffer);
+    stays = left.text == resource;
+    return stays || guard_leaving(row, left);
 }
 
 bool is_accepted_update(const guarded_row& row, presented_token& presented)
 {
-    std::string_view left;
-    bool stays = stays_in(row, presented.resource, left);
-    if (!stays && !guard_leaving(row, left))
+    bool stays;
+    if (!guard_staying(row, presented.resource, stays))
         return false;
     if (!find_presented(row, stamp_of(row), presented))
         return false;
@@ -233,11 +245,11 @@ bool is_accepted_update(const guarded_row& row, presented_token& presented)
 
 HeapTuple guard_update(const guarded_row& row)
 {
-    presented_token presented{render_resource_name(row.config.resource, row.table, row.after),
-                              no_token};
+    name_buffer buffer;
+    presented_token presented{
+        render_resource_name(row.config.resource, row.table, row.after, buffer), no_token, nullptr};
     bool accepted = is_accepted_update(row, presented);
-    return with_token(row, row.trigger->tg_newtuple,
-                      accepted ? presented.value : token_in(row, row.before));
+    return with_token(row, row.trigger->tg_newtuple, accepted ? presented.value : row.token_before);
 }
 
 bool is_row_guard(TriggerEvent event)
@@ -260,17 +272,24 @@ HeapTuple run_guard(TriggerData* trigger)
         raise_guard_truncate(table);
     require_writable("fence_guard()"); // a temporary table can be written where marks cannot
 
-    guarded_row row{trigger, table, config_of(table, trigger->tg_trigger), trigger->tg_trigslot,
-                    trigger->tg_newslot};
-    if (TRIGGER_FIRED_BY_INSERT(event)) {
-        row.before = nullptr;
-        row.after = trigger->tg_trigslot;
-        return guard_insert(row);
+    guarded_row row{trigger,
+                    table,
+                    config_of(table, trigger->tg_trigger),
+                    TRIGGER_FIRED_BY_INSERT(event) ? nullptr : trigger->tg_trigslot,
+                    TRIGGER_FIRED_BY_INSERT(event)   ? trigger->tg_trigslot
+                    : TRIGGER_FIRED_BY_UPDATE(event) ? trigger->tg_newslot
+                                                     : nullptr,
+                    no_token,
+                    no_token};
+    if (row.after != nullptr) {
+        slot_getsomeattrs(row.after, row.config.last_column); // at once is cheaper than in turn
+        row.token_after = token_in_new(row);
     }
-    if (TRIGGER_FIRED_BY_UPDATE(event))
-        return guard_update(row);
-    row.after = nullptr;
-    return guard_delete(row);
+    if (row.before != nullptr)
+        row.token_before = token_in_old(row);
+    if (row.before == nullptr)
+        return guard_insert(row);
+    return row.after == nullptr ? guard_delete(row) : guard_update(row);
 }
 
 } // namespace fencelock

@@ -14,6 +14,7 @@ enum class unfenced_rule : uint8 { reject, warn };
 struct guard_config {
     name_template resource;
     AttrNumber token_column; // InvalidAttrNumber: only claims count
+    AttrNumber last_column;  // of those that a guard reads
     mark_place mark;
     tie_rule ties;
     stamp_rule require;

@@ -133,49 +133,91 @@ name_template compile_name_template(Relation table, const char* source)
     return compiled;
 }
 
-std::string_view render_resource_name(name_template& compiled, Relation table, TupleTableSlot* row)
+namespace {
+
+// A name on its way into the buffer. What no longer fits is only counted.
+struct name_writer {
+    name_buffer& buffer;
+    size_t length;
+
+    void append(std::string_view piece)
+    {
+        if (length + piece.size() <= max_resource_bytes)
+            memcpy(buffer.data + length, piece.data(), piece.size());
+        length += piece.size();
+    }
+
+    void append(int64 number)
+    {
+        char digits[std::numeric_limits<int64>::digits10 + 2];
+        char* end = std::to_chars(digits, digits + sizeof(digits), number).ptr;
+        append({digits, static_cast<size_t>(end - digits)});
+    }
+};
+
+// The commonest types without their output functions, which write the same.
+void append_value(name_writer& name, template_part& part, Datum value)
 {
-    StringInfoData name;
-    initStringInfo(&name);
+    switch (part.type) {
+    case INT2OID:
+        return name.append(DatumGetInt16(value));
+    case INT4OID:
+        return name.append(DatumGetInt32(value));
+    case INT8OID:
+        return name.append(DatumGetInt64(value));
+    case TEXTOID:
+    case VARCHAROID:
+        return name.append(view_of(DatumGetTextPP(value)));
+    default:
+        return name.append(std::string_view{OutputFunctionCall(&part.output, value)});
+    }
+}
+
+} // namespace
+
+hashed_name render_resource_name(name_template& compiled, Relation table, TupleTableSlot* row,
+                                 name_buffer& buffer)
+{
+    name_writer name{buffer, 0};
     int level = compiled.depends_on_settings ? pin_settings() : 0;
     for (int i = 0; i < compiled.part_count; i++) {
         template_part& part = compiled.parts[i];
         if (part.column == InvalidAttrNumber) {
-            appendBinaryStringInfo(&name, part.literal.data(),
-                                   static_cast<int>(part.literal.size()));
+            name.append(part.literal);
             continue;
         }
         bool is_null;
         Datum value = slot_getattr(row, part.column, &is_null);
         if (is_null)
             raise_guard_null_column(table, part.column);
-        appendStringInfoString(&name, OutputFunctionCall(&part.output, value));
+        append_value(name, part, value);
     }
     if (compiled.depends_on_settings)
         AtEOXact_GUC(true, level);
 
-    std::string_view rendered{name.data, static_cast<size_t>(name.len)};
-    if (rendered.empty() || rendered.size() > max_resource_bytes)
-        raise_guard_resource_length(table, rendered.size());
-    return rendered;
+    if (name.length < 1 || name.length > max_resource_bytes)
+        raise_guard_resource_length(table, name.length);
+    return std::string_view{buffer.data, name.length};
 }
 
-bool same_template_columns(const name_template& compiled, TupleTableSlot* one,
-                           TupleTableSlot* other)
+bool same_template_columns(const name_template& compiled, HeapTuple before, TupleTableSlot* after)
 {
+    TupleDesc row = after->tts_tupleDescriptor;
     for (int i = 0; i < compiled.part_count; i++) {
         AttrNumber column = compiled.parts[i].column;
         if (column == InvalidAttrNumber)
             continue;
-        bool one_null;
-        bool other_null;
-        Datum one_value = slot_getattr(one, column, &one_null);
-        Datum other_value = slot_getattr(other, column, &other_null);
-        if (one_null || other_null)
+        bool before_null;
+        bool after_null;
+        Datum before_value = heap_getattr(before, column, row, &before_null);
+        Datum after_value = slot_getattr(after, column, &after_null);
+        if (before_null || after_null)
             return false;
-        Form_pg_attribute attribute =
-            TupleDescAttr(one->tts_tupleDescriptor, AttrNumberGetAttrOffset(column));
-        if (!datum_image_eq(one_value, other_value, attribute->attbyval, attribute->attlen))
+        Form_pg_attribute attribute = TupleDescAttr(row, AttrNumberGetAttrOffset(column));
+        bool same = attribute->attbyval
+                        ? before_value == after_value
+                        : datum_image_eq(before_value, after_value, false, attribute->attlen);
+        if (!same)
             return false;
     }
     return true;

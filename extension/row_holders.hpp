@@ -22,9 +22,4 @@ bool is_held(const row_version& version, LockTupleMode mode);
 // lockers) as finished.
 bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers);
 
-// Finds the row and locks it against everybody, waiting for whoever writes or holds it. The settled
-// version is then the newest one; where there is none, nobody was inserting one either. With
-// preempts, fencelock.preempt_after applies.
-row_versions find_and_lock_row(const opened_table& table, std::string_view name, bool preempts);
-
 } // namespace fencelock
