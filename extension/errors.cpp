@@ -293,6 +293,14 @@ void raise_bad_idle_time()
     pg_unreachable();
 }
 
+void raise_bad_receipt(std::string_view receipt)
+{
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("\"%.*s\" is no receipt", VIEW_ARGS(receipt)),
+                    errhint("A receipt is what fence_receipt() returned in the transaction.")));
+    pg_unreachable();
+}
+
 void raise_bad_mark(token mark, std::string_view resource)
 {
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -59,6 +59,7 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
 [[noreturn]] void raise_bad_reservation_size(int64 n, std::string_view resource);
 [[noreturn]] void raise_bad_above(token above, std::string_view resource, token highest_possible);
 [[noreturn]] void raise_bad_idle_time();
+[[noreturn]] void raise_bad_receipt(std::string_view receipt);
 [[noreturn]] void raise_bad_mark(token mark, std::string_view resource);
 // 42501
 [[noreturn]] void raise_superuser_required(const char* function);

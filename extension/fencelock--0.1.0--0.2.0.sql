@@ -17,6 +17,18 @@ CREATE FUNCTION fence_new_generation() RETURNS bigint
 COMMENT ON FUNCTION fence_new_generation() IS
     'superuser: starts a new generation of tokens; needed after a restore that the database cannot see itself, such as a file-system snapshot';
 
+-- What became of a COMMIT that was not answered.
+
+CREATE FUNCTION fence_receipt() RETURNS text
+    LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_receipt() IS
+    'names the current transaction for fence_outcome: fetch it before COMMIT';
+
+CREATE FUNCTION fence_outcome(receipt text) RETURNS text
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_outcome(text) IS
+    'what became of the transaction with this receipt: committed, aborted, in progress; NULL where it can''t be known: the server has crashed, restarted or been replaced since, or the transaction is too old';
+
 COMMENT ON TABLE fence_resource IS
     'the mark of each resource: the highest fencing token that was accepted; the row without a name is the floor that fence_prune leaves';
 
@@ -239,4 +251,4 @@ COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parame
 
 REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
     fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
-    fence_audit(), fence_may_set(oid, text), fence_guard_partitions() FROM PUBLIC;
+    fence_audit(), fence_may_set(oid, text), fence_guard_partitions(), fence_receipt(), fence_outcome(text) FROM PUBLIC;

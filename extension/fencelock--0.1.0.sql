@@ -324,7 +324,7 @@ BEGIN
     END IF;
     SELECT string_agg(oid::regprocedure::text, ', ') INTO functions FROM pg_proc
         WHERE pronamespace = home AND proname IN ('fence_check', 'fence_try', 'fence_token', 'fence_issue',
-            'fence_acquire', 'fence_renew', 'fence_release', 'fence_history');
+            'fence_acquire', 'fence_renew', 'fence_release', 'fence_history', 'fence_receipt', 'fence_outcome');
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO %s', home, role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', functions, role);
 END

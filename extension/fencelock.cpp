@@ -14,6 +14,7 @@
 #include "pg.hpp"
 #include "pg_compat.hpp"
 #include "prune.hpp"
+#include "receipt.hpp"
 #include "refusals.hpp"
 #include "resource_name.hpp"
 #include "settings.hpp"
@@ -34,6 +35,8 @@ PG_FUNCTION_INFO_V1(fence_acquire);
 PG_FUNCTION_INFO_V1(fence_renew);
 PG_FUNCTION_INFO_V1(fence_release);
 PG_FUNCTION_INFO_V1(fence_history);
+PG_FUNCTION_INFO_V1(fence_receipt);
+PG_FUNCTION_INFO_V1(fence_outcome);
 PG_FUNCTION_INFO_V1(fence_guard);
 PG_FUNCTION_INFO_V1(fence_validate_guard);
 PG_FUNCTION_INFO_V1(fence_prune);
@@ -250,6 +253,27 @@ Datum fence_history(PG_FUNCTION_ARGS)
     locate_installation(fcinfo->flinfo->fn_oid);
     char* id = psprintf("%016" PRIx64, history_id());
     PG_RETURN_TEXT_P(cstring_to_text(id));
+}
+
+Datum fence_receipt(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_receipt()");
+    PG_RETURN_TEXT_P(cstring_to_text(receipt_of_transaction()));
+}
+
+Datum fence_outcome(PG_FUNCTION_ARGS)
+{
+    switch (fate_of(view_of(required_text(fcinfo, 0, "receipt")))) {
+    case transaction_fate::committed:
+        PG_RETURN_TEXT_P(cstring_to_text("committed"));
+    case transaction_fate::aborted:
+        PG_RETURN_TEXT_P(cstring_to_text("aborted"));
+    case transaction_fate::in_progress:
+        PG_RETURN_TEXT_P(cstring_to_text("in progress"));
+    case transaction_fate::unknown:
+        break;
+    }
+    PG_RETURN_NULL();
 }
 
 Datum fence_guard(PG_FUNCTION_ARGS)

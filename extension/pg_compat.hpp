@@ -138,6 +138,23 @@ inline int terminate_backend_of(TransactionId top)
     return pid;
 }
 
+// When the checkpointer started: with every life of the server's shared memory another one does. 0
+// while it is not there, as in a standalone backend.
+inline TimestampTz start_of_checkpointer()
+{
+    int count = pgstat_fetch_stat_numbackends();
+    for (int i = 1; i <= count; i++) {
+#if PG_VERSION_NUM >= 160000
+        LocalPgBackendStatus* process = pgstat_get_local_beentry_by_index(i);
+#else
+        LocalPgBackendStatus* process = pgstat_fetch_stat_local_beentry(i);
+#endif
+        if (process != nullptr && process->backendStatus.st_backendType == B_CHECKPOINTER)
+            return process->backendStatus.st_proc_start_timestamp;
+    }
+    return 0;
+}
+
 // For a module that is being preloaded.
 #if PG_VERSION_NUM >= 150000
 inline Size requested_shared_memory;

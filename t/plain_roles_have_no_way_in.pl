@@ -33,7 +33,8 @@ sub as_role { my ($role, $sql) = @_; return sqlstate_of($node, $sql, role => $ro
 my %for_applications = (
 	"fence_check('r', 1)" => '', "fence_try('r', 1)" => '', "fence_token('r')" => '', "fence_issue('i')" => '',
 	"fence_acquire('l', 'me', '1 hour')" => '', "fence_renew('l', 'me', 1, '1 hour')" => '',
-	"fence_release('l', 'me', 1)" => '', "fence_history()" => '');
+	"fence_release('l', 'me', 1)" => '', "fence_history()" => '',
+	"fence_receipt()" => '', "fence_outcome('1/2/3')" => '');
 my @for_nobody = (
 	"fence_attach('orders', 'x:{id}')", "fence_attach('unguarded', 'x:{id}')", "fence_detach('orders')", "fence_grant('other')", "fence_prune('0')", "fence_reset('r', 0)",
 	"fence_new_generation()", "fence_audit()", "fence_stat_counters()", "fence_validate_guard('orders'::regclass, '{}')",
@@ -179,7 +180,7 @@ $admin->run("SELECT fences.fence_detach('admins'); SELECT fences.fence_grant('ot
 	SELECT pg_catalog.count(*) FROM fences.fence_audit(); SELECT pg_catalog.count(*) FROM fences.fence_stat");
 is($admin->sqlstate, '', 'among traps: all else works');
 is(value($node, "SELECT count(*) FROM pg_proc
-	WHERE has_function_privilege('other', oid, 'EXECUTE') AND pronamespace = 'fences'::regnamespace"), 8,
+	WHERE has_function_privilege('other', oid, 'EXECUTE') AND pronamespace = 'fences'::regnamespace"), 10,
 	'among traps: the grant is the right one');
 $_->close foreach ($trapped, $admin);
 

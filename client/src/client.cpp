@@ -273,6 +273,12 @@ lock client::acquire(std::string const& resource, acquire_options const& options
                        resource};
 }
 
+commit_outcome client::outcome(std::string const& receipt)
+{
+    require_own_process({});
+    return core_->db->outcome_of(receipt, detail::steady::now() + core_->options.attempt_timeout);
+}
+
 client_counters client::counters() const noexcept
 {
     return core_->observer->counters();

@@ -145,6 +145,22 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
     throw issuer_unavailable{"PostgreSQL: " + why, resource};
 }
 
+commit_outcome database::outcome_of(std::string const& receipt, steady::time_point deadline)
+try {
+    auto const row = call(
+        [&](database_session& session) {
+            return "SELECT " + session.schema + ".fence_outcome(" +
+                   session.connection->quote(receipt) + ")";
+        },
+        {}, deadline);
+    return row[0] == "committed"     ? commit_outcome::committed
+           : row[0] == "aborted"     ? commit_outcome::aborted
+           : row[0] == "in progress" ? commit_outcome::in_progress
+                                     : commit_outcome::unknown;
+} catch (outcome_unknown const& e) { // it was only a question
+    throw issuer_unavailable{e.what()};
+}
+
 std::string database::history()
 {
     {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fencelock/detail/pqxx_compat.hpp>
+#include <fencelock/transaction.hpp>
 
 #include "clock.hpp"
 #include "deadline_watch.hpp"
@@ -55,6 +56,10 @@ class database {
     /// invalid_argument, configuration_error, and what throw_refusal throws.
     std::vector<std::string> call(std::function<std::string(database_session&)> const& write_sql,
                                   std::string const& resource, steady::time_point deadline);
+
+    /// What became of the transaction with this receipt, by now. Throws as call(), but never
+    /// outcome_unknown.
+    commit_outcome outcome_of(std::string const& receipt, steady::time_point deadline);
 
     /// The history id of the database, as of the newest session.
     std::string history();

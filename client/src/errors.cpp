@@ -16,6 +16,12 @@ stale_token::stale_token(std::string const& what, std::string resource, std::int
 {
 }
 
+outcome_unknown::outcome_unknown(std::string const& what, std::string resource, std::int64_t token,
+                                 std::string receipt)
+    : error{what, std::move(resource), token}, receipt_{std::move(receipt)}
+{
+}
+
 error::~error() = default;
 stale_token::~stale_token() = default;
 token_required::~token_required() = default;

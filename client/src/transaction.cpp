@@ -129,6 +129,46 @@ struct fenced_transaction::state {
     // The lease that an error is about, where it is about one.
     held_lease subject() const { return leases.size() == 1 ? leases.front()->id() : held_lease{}; }
 
+    [[noreturn]] void throw_not_written(std::string const& why) const
+    {
+        auto const about = subject();
+        throw issuer_unavailable{"PostgreSQL: the connection ended before the commit, and nothing "
+                                 "was written: " +
+                                     why,
+                                 about.resource, about.token};
+    }
+
+    // The commit was not answered. Returns where it took place.
+    void settle(std::string const& receipt, std::string const& why)
+    {
+        auto known = commit_outcome::unknown;
+        auto const deadline = steady::now() + leases.front()->shared().options.attempt_timeout;
+        try {
+            do
+                known = db().outcome_of(receipt, deadline);
+            while (known == commit_outcome::in_progress && pause_before(deadline));
+        } catch (error const&) { // nobody can tell
+        }
+        if (known == commit_outcome::committed)
+            return;
+        if (known == commit_outcome::aborted)
+            throw_not_written(why);
+        auto const about = subject();
+        throw outcome_unknown{"the commit of a transaction with " + names() +
+                                  " was not answered: " + why + " (to be asked for by receipt " +
+                                  receipt + ")",
+                              about.resource, about.token, receipt};
+    }
+
+    // False where it is too late to ask again.
+    static bool pause_before(steady::time_point deadline)
+    {
+        if (until(deadline) <= pause_before_repeat)
+            return false;
+        std::this_thread::sleep_for(pause_before_repeat);
+        return true;
+    }
+
     std::string names() const
     {
         std::string text;
@@ -186,30 +226,20 @@ void fenced_transaction::commit()
 {
     // COMMIT of an aborted transaction is a ROLLBACK that libpqxx reports as success, so an error
     // that the caller's function swallowed would pass for a commit. This statement fails then.
+    std::string receipt;
     try {
-        state_->work->exec("SELECT 1");
+        receipt = state_->work->exec("SELECT " + state_->schema + ".fence_receipt()")[0][0].c_str();
     } catch (pqxx::broken_connection const& e) {
-        auto const subject = state_->subject();
-        throw issuer_unavailable{
-            std::string{"PostgreSQL: the connection ended before the commit, and nothing was "
-                        "written: "} +
-                e.what(),
-            subject.resource, subject.token};
+        state_->throw_not_written(e.what());
     }
-    auto const unknown = [this](std::exception const& e) {
-        auto const subject = state_->subject();
-        return outcome_unknown{"the commit of a transaction with " + state_->names() +
-                                   " was not answered: " + e.what(),
-                               subject.resource, subject.token};
-    };
     try {
         state_->work->commit();
     } catch (pqxx::in_doubt_error const& e) {
-        throw unknown(e);
+        state_->settle(receipt, e.what());
     } catch (pqxx::broken_connection const& e) {
-        throw unknown(e);
+        state_->settle(receipt, e.what());
     } catch (pqxx::statement_completion_unknown const& e) {
-        throw unknown(e);
+        state_->settle(receipt, e.what());
     }
 }
 

@@ -95,6 +95,25 @@ TEST_F(redis_fates, eviction_of_lock_and_state_by_every_policy)
     }
 }
 
+TEST_F(redis_fates, a_full_memory_is_told)
+{
+    redis_server server{{.arguments = {"--maxmemory-policy", "noeviction"}}};
+    redis_locks redis{server.url()};
+    auto const locks = client_of(redis);
+    auto lock = locks->acquire(resource, {.ttl = 1h});
+    server.command({"CONFIG", "SET", "maxmemory", "1"});
+    try {
+        locks->try_acquire(new_resource());
+        FAIL();
+    } catch (issuer_unavailable const& e) {
+        EXPECT_NE(std::string{e.what()}.find("OOM"), std::string::npos) << e.what();
+    }
+    EXPECT_TRUE(lock.renew());
+    EXPECT_EQ(lock.release(), release_outcome::released);
+    server.command({"CONFIG", "SET", "maxmemory", "0"});
+    take_until_accepted(*locks);
+}
+
 TEST_F(redis_fates, deletion_of_single_keys)
 {
     redis_locks redis{shared_redis().url()};

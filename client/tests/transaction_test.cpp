@@ -327,28 +327,6 @@ TEST_F(transactions, survive_connections_that_were_closed_while_idle)
     EXPECT_EQ(status(), "after");
 }
 
-TEST_F(transactions, a_commit_without_an_answer_is_an_unknown_outcome)
-{
-    test_support::tcp_proxy proxy{"127.0.0.1", shared_postgres().port()};
-    client through{redis,
-                   "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                       std::to_string(proxy.port()),
-                   {.fall_back = false}};
-    auto lock = through.acquire(resource);
-    try {
-        lock.transaction([&](pqxx::work& tx) {
-            tx.exec("INSERT INTO guarded VALUES (" + tx.quote(resource) + ", 'unanswered')");
-            proxy.drop_next_reply("COMMIT");
-        });
-        FAIL();
-    } catch (outcome_unknown const& e) {
-        EXPECT_EQ(e.resource(), resource);
-        EXPECT_EQ(e.token(), lock.token());
-    }
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
-    EXPECT_TRUE(wait_until([&] { return status() == "unanswered"; })); // the proxy let it happen
-}
-
 TEST_F(transactions, confirm_fences_the_former_holder_from_the_grant_on)
 {
     auto former = locks.acquire(resource, {.ttl = 1h});

@@ -132,6 +132,11 @@ class FENCELOCK_EXPORT client {
     /// Ends such a lease. False where it was over already, or never was. Throws as renew().
     bool release(held_lease const& lease);
 
+    /// What became of a transaction whose commit was not answered, by the receipt of an
+    /// outcome_unknown, or of fence_receipt() in a transaction of the caller's own. Throws
+    /// invalid_argument, issuer_unavailable, configuration_error.
+    commit_outcome outcome(std::string const& receipt);
+
     /// For metrics.
     client_counters counters() const noexcept;
 

@@ -89,11 +89,19 @@ class FENCELOCK_EXPORT lock_lost : public error {
 
 /// A request was sent and no answer came, so it may or may not have happened.
 /// Do: from an acquire, nothing: a lease that was taken after all ends with its TTL. From a commit,
-/// find out from the data (or from a row written for that purpose) before repeating anything.
+/// ask client::outcome() by the receipt, or fence_outcome() in SQL, before repeating anything;
+/// where that cannot know either, look at the data.
 class FENCELOCK_EXPORT outcome_unknown : public error {
   public:
-    using error::error;
+    explicit outcome_unknown(std::string const& what, std::string resource = {},
+                             std::int64_t token = 0, std::string receipt = {});
     ~outcome_unknown() override;
+
+    /// Of the transaction whose commit was not answered; empty where it was no commit.
+    std::string const& receipt() const noexcept { return receipt_; }
+
+  private:
+    std::string receipt_;
 };
 
 /// Redis or PostgreSQL cannot be reached, or cannot serve now (loading, a replica, out of memory).

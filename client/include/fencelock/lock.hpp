@@ -99,7 +99,9 @@ class FENCELOCK_EXPORT lock {
     /// Throws lock_lost before anything is run; stale_token, token_conflict, token_not_issued where
     /// the token is refused (the handle has ended, nothing was written); token_required where
     /// `work` writes to a guarded resource without a lock of it; issuer_unavailable where the
-    /// database cannot be reached; outcome_unknown where the connection broke during the commit.
+    /// database cannot be reached, and nothing was written; outcome_unknown where the connection
+    /// broke during the commit and, within the attempt timeout, another could not tell what became
+    /// of it.
     /// What `work` throws, and what libpqxx throws for its statements, comes out unchanged; nothing
     /// was written then. An error that `work` swallowed comes out as that of the aborted
     /// transaction.

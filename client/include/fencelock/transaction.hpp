@@ -24,6 +24,14 @@ struct transaction_options {
     fencelock::isolation isolation = fencelock::isolation::read_committed;
 };
 
+/// What became of a transaction.
+enum class commit_outcome {
+    committed,
+    aborted,     ///< nothing was written
+    in_progress, ///< the server has not ended it yet: ask again
+    unknown, ///< the server has crashed, restarted or been replaced since, or it is too long ago
+};
+
 namespace detail {
 
 class lease;
@@ -63,7 +71,8 @@ class FENCELOCK_EXPORT fenced_transaction {
 
     pqxx::work& work();
 
-    // Throws outcome_unknown where the connection broke on the way.
+    // Where the connection breaks on the way, the outcome is asked for through another one. Throws
+    // issuer_unavailable where nothing was written, outcome_unknown where that stays unknown.
     void commit();
 
     // The exception being handled; as fencelock's own where the server refused a token.
