@@ -106,7 +106,8 @@ CASES
 }
 
 bench_instructions() {
-    build_backend_probe
+    build_module empty_trigger
+    build_module callgrind_switch
     make_template_cluster
     local data=$results/instructions.tsv workload guards guard
     printf 'workload\tguard\tinstructions\tover unguarded\ttimes the empty trigger\n' >"$data"
@@ -151,12 +152,6 @@ single_user() { # DATA_DIRECTORY [COMMAND_BEFORE...]
     shift
     bin=$("$PG_CONFIG" --bindir)
     (cd "$(dirname "$data")" && as_server_user "$@" "$bin/postgres" --single -j -D "$data" -c fsync=off postgres)
-}
-
-build_backend_probe() {
-    local to
-    to=$("$PG_CONFIG" --pkglibdir)
-    "${CC:-cc}" -O2 -fPIC -shared -I"$("$PG_CONFIG" --includedir-server)" -o "$to/backend_probe.so" bench/backend_probe.c
 }
 
 # The instructions of one row's write. With BENCH_PROFILES set callgrind's files are kept in that directory.

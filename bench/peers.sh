@@ -3,6 +3,12 @@
 
 psql_quiet() { "$("$PG_CONFIG" --bindir)/psql" -qXAt -v ON_ERROR_STOP=1 -d "${database:-postgres}" "$@"; }
 
+# Compiles bench/NAME.c into the private installation.
+build_module() { # NAME
+    "${CC:-cc}" -O2 -fPIC -shared -I"$("$PG_CONFIG" --includedir-server)" \
+        -o "$("$PG_CONFIG" --pkglibdir)/$1.so" "bench/$1.c"
+}
+
 attach_peer() { # VARIANT TABLE
     case $1 in
     mark_row) psql_quiet -c "SELECT fence_attach('$2', 'order:{id}', 'fence_token', 'mark=row')" ;;
