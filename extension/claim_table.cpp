@@ -14,15 +14,27 @@ claim_entry** allocate_slots(MemoryContext memory, uint32 count)
         memory, sizeof(claim_entry*) * count, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
 }
 
-// At most three quarters of the slots are taken.
-void make_room(claim_table& table)
+// Where the resource's entry is, or would be.
+inline claim_entry** slot_of(const claim_table& table, const hashed_name& resource)
+{
+    for (uint32 i = resource.hash & table.mask;; i = (i + 1) & table.mask) {
+        claim_entry* entry = table.slots[i];
+        if (entry == nullptr || (entry->hash == resource.hash &&
+                                 std::string_view{entry->name(), entry->length} == resource.text))
+            return &table.slots[i];
+    }
+}
+
+// At most three quarters of the slots are taken; true where all have moved to new ones.
+bool make_room(claim_table& table)
 {
     uint32 old_count = table.mask + 1;
     if (table.count < old_count / 4 * 3)
-        return;
+        return false;
     claim_entry** old = table.slots;
-    table.slots = allocate_slots(table.memory, old_count * 2);
-    table.mask = old_count * 2 - 1;
+    uint32 new_count = old_count * (old_count < 65536 ? 4 : 2);
+    table.slots = allocate_slots(table.memory, new_count);
+    table.mask = new_count - 1;
     for (uint32 i = 0; i < old_count; i++) {
         if (old[i] == nullptr)
             continue;
@@ -32,6 +44,7 @@ void make_room(claim_table& table)
         table.slots[to] = old[i];
     }
     pfree(old);
+    return true;
 }
 
 claim_entry* allocate_entry(claim_table& table, Size name_length)
@@ -60,21 +73,22 @@ claim_table* create_claim_table(MemoryContext memory)
     return table;
 }
 
-claim_entry* find_or_add_entry(claim_table& table, const hashed_name& resource)
+claim_entry& find_or_add_entry(claim_table& table, const hashed_name& resource)
 {
-    make_room(table);
-    claim_entry** slot = slot_of(table, resource);
-    if (*slot != nullptr)
-        return *slot;
+    claim_entry** slot;
+    do {
+        slot = slot_of(table, resource);
+        if (*slot != nullptr)
+            return **slot;
+    } while (make_room(table));
     claim_entry* entry = allocate_entry(table, resource.text.size());
     entry->current = {};
     entry->hash = resource.hash;
     entry->length = static_cast<uint16>(resource.text.size());
-    entry->present = false;
     memcpy(entry->name(), resource.text.data(), resource.text.size());
     *slot = entry;
     table.count++;
-    return entry;
+    return *entry;
 }
 
 } // namespace fencelock

@@ -12,7 +12,6 @@ struct claim_entry {
     claim current;
     uint32 hash;
     uint16 length; // of the name, which follows the entry
-    bool present;  // false in a new entry, and once a rollback has taken the only claim back
 
     char* name() { return reinterpret_cast<char*>(this + 1); }
 };
@@ -31,24 +30,7 @@ struct claim_table {
 // All its memory is the context's.
 claim_table* create_claim_table(MemoryContext memory);
 
-// Where the resource's entry is, or would be.
-inline claim_entry** slot_of(const claim_table& table, const hashed_name& resource)
-{
-    for (uint32 i = resource.hash & table.mask;; i = (i + 1) & table.mask) {
-        claim_entry* entry = table.slots[i];
-        if (entry == nullptr || (entry->hash == resource.hash &&
-                                 std::string_view{entry->name(), entry->length} == resource.text))
-            return &table.slots[i];
-    }
-}
-
-// Null where there is no entry.
-inline claim_entry* find_entry(const claim_table& table, const hashed_name& resource)
-{
-    return *slot_of(table, resource);
-}
-
-// Leaves the table as it was where memory runs out.
-claim_entry* find_or_add_entry(claim_table& table, const hashed_name& resource);
+// A new entry's claim is none. Leaves the table as it was where memory runs out.
+claim_entry& find_or_add_entry(claim_table& table, const hashed_name& resource);
 
 } // namespace fencelock

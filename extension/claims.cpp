@@ -9,9 +9,8 @@ namespace {
 // What a claim replaced, so that the end of the savepoint level that made it can take it back. Only
 // levels below the top leave such traces, newest last: a transaction without savepoints keeps none.
 struct undo_entry {
-    claim_entry* entry;
+    claim* changed;
     claim before;
-    bool was_present;
     int level;
 };
 
@@ -26,7 +25,7 @@ char* copy_owner(const text* owner)
                             : MemoryContextStrdup(TopTransactionContext, text_to_cstring(owner));
 }
 
-void log_undo(claim_entry* entry)
+void log_undo(claim& current)
 {
     int level = GetCurrentTransactionNestLevel();
     if (level == 1)
@@ -39,7 +38,7 @@ void log_undo(claim_entry* entry)
                                 : repalloc_huge(undo_log, size));
         undo_capacity = wanted;
     }
-    undo_log[undo_count++] = {entry, entry->current, entry->present, level};
+    undo_log[undo_count++] = {&current, current, level};
 }
 
 // The memory is the transaction's and is freed by it.
@@ -70,8 +69,7 @@ void take_back(int level)
 {
     while (undo_count > 0 && undo_log[undo_count - 1].level >= level) {
         const undo_entry& undo = undo_log[--undo_count];
-        undo.entry->current = undo.before;
-        undo.entry->present = undo.was_present;
+        *undo.changed = undo.before;
     }
 }
 
@@ -107,22 +105,19 @@ void watch_transactions()
     RegisterSubXactCallback(on_subtransaction_event, nullptr);
 }
 
-const claim* find_claim(const hashed_name& resource)
-{
-    claim_entry* entry = claims == nullptr ? nullptr : find_entry(*claims, resource);
-    return entry != nullptr && entry->present ? &entry->current : nullptr;
-}
-
-void note_claim(const hashed_name& resource, token presented, const text* owner, bool enforced,
-                bool siblings_unseen)
+claim& claim_for(const hashed_name& resource)
 {
     if (claims == nullptr)
         claims = create_claim_table(TopTransactionContext);
+    return find_or_add_entry(*claims, resource).current;
+}
+
+void note_claim(claim& current, token presented, const text* owner, bool enforced,
+                bool siblings_unseen)
+{
     const char* owner_copy = copy_owner(owner);
-    claim_entry* entry = find_or_add_entry(*claims, resource);
-    log_undo(entry);
-    entry->current = {presented, owner_copy, enforced, siblings_unseen};
-    entry->present = true;
+    log_undo(current);
+    current = {presented, owner_copy, enforced, siblings_unseen};
 }
 
 } // namespace fencelock

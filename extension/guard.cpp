@@ -40,12 +40,9 @@ bool may_read_template(const guarded_row& row, Oid table)
     if (pg_class_aclcheck(table, reader(), ACL_SELECT) == ACLCHECK_OK)
         return true;
     const name_template& resource = row.config.resource;
-    for (int i = 0; i < resource.part_count; i++) {
-        AttrNumber column = resource.parts[i].column;
-        if (column == InvalidAttrNumber)
-            continue;
-        Form_pg_attribute attribute =
-            TupleDescAttr(RelationGetDescr(row.table), AttrNumberGetAttrOffset(column));
+    for (int i = 0; i < resource.column_count; i++) {
+        int index = AttrNumberGetAttrOffset(resource.columns[i].number);
+        Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(row.table), index);
         AttrNumber there = get_attnum(table, NameStr(attribute->attname));
         if (there == InvalidAttrNumber ||
             pg_attribute_aclcheck(table, there, reader(), ACL_SELECT) != ACLCHECK_OK)
@@ -117,7 +114,7 @@ token stamp_of(const guarded_row& row)
 struct presented_token {
     hashed_name resource;
     token value;
-    const claim* claimed; // the transaction's, once it was looked for; null where there is none
+    claim* claimed; // the transaction's, once it was looked for
 };
 
 // The token by which the row's write presents itself for the resource, in the order stamp, claim,
@@ -125,14 +122,15 @@ struct presented_token {
 // been reported then.
 bool find_presented(const guarded_row& row, token stamp, presented_token& presented)
 {
-    const claim* claimed = presented.claimed = find_claim(presented.resource);
-    if (stamp != no_token && claimed != nullptr && stamp < claimed->presented) {
-        refuse(row, presented.resource, {refusal::stale, stamp, claimed->presented});
+    presented.claimed = &claim_for(presented.resource);
+    token claimed = presented.claimed->presented;
+    if (stamp != no_token && claimed != no_token && stamp < claimed) {
+        refuse(row, presented.resource, {refusal::stale, stamp, claimed});
         return false;
     }
-    presented.value = stamp != no_token    ? stamp
-                      : claimed != nullptr ? claimed->presented
-                                           : token_in_claims_setting(presented.resource);
+    presented.value = stamp != no_token     ? stamp
+                      : claimed != no_token ? claimed
+                                            : token_in_claims_setting(presented.resource);
     if (presented.value != no_token)
         return true;
     refuse_unfenced(row.config.unfenced == unfenced_rule::warn, presented.resource, place_of(row));
@@ -170,8 +168,8 @@ bool is_accepted_in_place(const guarded_row& row, const presented_token& present
     }
     if (!is_accepted_by_row(row, row.config.ties, presented))
         return false;
-    if (presented.claimed == nullptr || presented.claimed->presented < presented.value)
-        note_claim(presented.resource, presented.value, nullptr, false, false);
+    if (presented.claimed->presented < presented.value)
+        note_claim(*presented.claimed, presented.value, nullptr, false, false);
     return true;
 }
 

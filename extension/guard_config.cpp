@@ -15,12 +15,12 @@ struct cached_config {
 };
 
 HTAB* cache = nullptr;
-cached_config* latest = nullptr; // the one used last: rows come one after another
-uint64 invalidations = 0;        // so far
+uint64 invalidations = 0; // so far
 
 void invalidate_configs(Datum, Oid table)
 {
     invalidations++;
+    latest.config = nullptr;
     if (cache == nullptr)
         return;
     HASH_SEQ_STATUS all;
@@ -143,7 +143,6 @@ void retire(cached_config& entry)
 // triggers of dropped tables, and dropped triggers, whose tables have changed by that.
 void drop_invalid_but(const cached_config* kept)
 {
-    latest = nullptr;
     HASH_SEQ_STATUS all;
     hash_seq_init(&all, cache);
     while (auto* entry = static_cast<cached_config*>(hash_seq_search(&all))) {
@@ -187,8 +186,8 @@ cached_config& entry_of(Oid trigger)
 AttrNumber last_column_of(const name_template& names, AttrNumber token_column)
 {
     AttrNumber last = token_column;
-    for (int i = 0; i < names.part_count; i++)
-        last = std::max(last, names.parts[i].column);
+    for (int i = 0; i < names.column_count; i++)
+        last = std::max(last, names.columns[i].number);
     return last;
 }
 
@@ -218,6 +217,8 @@ bool tells_rows_apart(const name_template& names)
 
 } // namespace
 
+latest_config latest;
+
 void watch_guarded_tables()
 {
     CacheRegisterRelcacheCallback(invalidate_configs, 0);
@@ -245,10 +246,8 @@ guard_config compile_guard_config(Relation table, int count, char** arguments)
     return config;
 }
 
-guard_config& config_of(Relation table, const Trigger* trigger)
+guard_config& find_config(Relation table, const Trigger* trigger)
 {
-    if (latest != nullptr && latest->trigger == trigger->tgoid && latest->valid)
-        return *latest->config;
     cached_config& entry = entry_of(trigger->tgoid);
     if (!entry.valid) {
         drop_invalid_but(&entry);
@@ -256,7 +255,8 @@ guard_config& config_of(Relation table, const Trigger* trigger)
         compile_into(entry, table, trigger);
         entry.valid = invalidations == before;
     }
-    latest = &entry;
+    if (entry.valid)
+        latest = {trigger->tgoid, entry.config};
     return *entry.config;
 }
 

@@ -84,6 +84,8 @@ void add_column(name_template& compiled, Relation table, const char* column)
     part.depends_on_settings = text_depends_on_settings(part.type);
     compiled.depends_on_settings |= part.depends_on_settings;
 
+    compiled.columns[compiled.column_count++] = {number, attribute->attlen, attribute->attbyval};
+
     Oid output;
     bool is_varlena;
     getTypeOutputInfo(part.type, &output, &is_varlena);
@@ -101,6 +103,7 @@ name_template compile_name_template(Relation table, const char* source)
 
     // Every part takes at least one character of the source.
     compiled.parts = static_cast<template_part*>(palloc0(sizeof(template_part) * length));
+    compiled.columns = static_cast<template_column*>(palloc0(sizeof(template_column) * length));
     char* column = static_cast<char*>(palloc(length + 1));
 
     const char* literal = source;
@@ -149,9 +152,16 @@ struct name_writer {
 
     void append(int64 number)
     {
-        char digits[std::numeric_limits<int64>::digits10 + 2];
-        char* end = std::to_chars(digits, digits + sizeof(digits), number).ptr;
-        append({digits, static_cast<size_t>(end - digits)});
+        char* begin = buffer.data + length;
+        char* limit = buffer.data + max_resource_bytes;
+        if (begin < limit) {
+            std::to_chars_result written = std::to_chars(begin, limit, number);
+            if (written.ec == std::errc{}) {
+                length += written.ptr - begin;
+                return;
+            }
+        }
+        append(std::string_view{psprintf(INT64_FORMAT, number)}); // which does not fit
     }
 };
 
@@ -203,20 +213,17 @@ hashed_name render_resource_name(name_template& compiled, Relation table, TupleT
 bool same_template_columns(const name_template& compiled, HeapTuple before, TupleTableSlot* after)
 {
     TupleDesc row = after->tts_tupleDescriptor;
-    for (int i = 0; i < compiled.part_count; i++) {
-        AttrNumber column = compiled.parts[i].column;
-        if (column == InvalidAttrNumber)
-            continue;
+    for (int i = 0; i < compiled.column_count; i++) {
+        const template_column& column = compiled.columns[i];
         bool before_null;
         bool after_null;
-        Datum before_value = heap_getattr(before, column, row, &before_null);
-        Datum after_value = slot_getattr(after, column, &after_null);
+        Datum before_value = heap_getattr(before, column.number, row, &before_null);
+        Datum after_value = slot_getattr(after, column.number, &after_null);
         if (before_null || after_null)
             return false;
-        Form_pg_attribute attribute = TupleDescAttr(row, AttrNumberGetAttrOffset(column));
-        bool same = attribute->attbyval
+        bool same = column.by_value
                         ? before_value == after_value
-                        : datum_image_eq(before_value, after_value, false, attribute->attlen);
+                        : datum_image_eq(before_value, after_value, false, column.length);
         if (!same)
             return false;
     }

@@ -20,9 +20,18 @@ struct template_part {
     bool depends_on_settings; // its text differs with DateStyle and the like unless they are pinned
 };
 
+// A column that the name depends on.
+struct template_column {
+    AttrNumber number;
+    int16 length; // as in pg_attribute
+    bool by_value;
+};
+
 struct name_template {
     template_part* parts;
     int part_count;
+    template_column* columns;
+    int column_count;
     bool depends_on_settings; // of any part
 };
 
