@@ -22,6 +22,7 @@ struct presentation {
     token presented;
     const text* owner;
     row_queue queue;
+    transaction_progress at_look; // where the transaction reads by one snapshot
     bool& siblings_unseen;
     bool advanced; // the mark was raised
 };
@@ -70,6 +71,14 @@ bool is_behind_claim(presentation& p, const row_version* version, bool raises)
         return true;
     p.siblings_unseen = p.siblings_unseen || is_behind(snapshot, *version, true);
     return raises && p.siblings_unseen;
+}
+
+// Once the row is ours: a lock that came and went between the look and ours has left no trace, so
+// whoever has finished meanwhile may have been an earlier holder.
+void note_finished(presentation& p)
+{
+    if (IsolationUsesXactSnapshot() && progress_now() != p.at_look)
+        p.siblings_unseen = true;
 }
 
 step refuse_behind(const presentation& p, verdict& outcome)
@@ -129,6 +138,9 @@ step insert_mark(presentation& p, verdict& outcome)
     new_row row = form_row(p.resource, p.presented, p.owner);
     if (!insert_row(p.table, {row.values, row.nulls, resource_columns}))
         return step::look_again;
+    note_finished(p);
+    if (p.siblings_unseen)
+        return refuse_behind(p, outcome);
     outcome = judge_unknown(p);
     p.advanced = outcome.why == refusal::none;
     if (!p.advanced)
@@ -160,6 +172,10 @@ step write_mark(presentation& p, const row_versions& row, bool raises, verdict& 
     new_row values = form_row(p.resource, p.presented, p.owner);
     if (!replace_row(p.table, version.tid(), {values.values, values.nulls, resource_columns}))
         return step::look_again;
+    if (!is_written_by_us(version))
+        note_finished(p);
+    if (raises && p.siblings_unseen)
+        return refuse_behind(p, outcome); // an error, which takes back what was written
     p.advanced = raises;
     outcome = accepted(p);
     return step::decided;
@@ -190,10 +206,13 @@ step share_mark(presentation& p, const row_versions& row, verdict& outcome)
 
     if (is_behind_claim(p, &version, false))
         return refuse_behind(p, outcome);
+    if (!is_written_by_us(version)) {
+        if (lock_version(p.table, version.tid(), LockTupleShare, LockWaitSkip) != TM_Ok)
+            return step::look_again;
+        note_finished(p);
+    }
     outcome = accepted(p);
-    bool locked = is_written_by_us(version) ||
-                  lock_version(p.table, version.tid(), LockTupleShare, LockWaitSkip) == TM_Ok;
-    return locked ? step::decided : step::look_again;
+    return step::decided;
 }
 
 // The token is the mark already. An owner may be missing there, and is named by whoever names one
@@ -214,6 +233,8 @@ step present_equal(presentation& p, const row_versions& row, verdict& outcome)
 
 step present_once(presentation& p, verdict& outcome)
 {
+    if (IsolationUsesXactSnapshot())
+        p.at_look = progress_now();
     row_versions row = find_row(p.table, p.resource);
     if (row.none())
         return insert_mark(p, outcome);
@@ -241,6 +262,7 @@ verdict present_to_mark(const hashed_name& resource, token presented, const text
                    .presented = presented,
                    .owner = owner,
                    .queue = begin_queue(table.heap, resource, presented),
+                   .at_look = {},
                    .siblings_unseen = siblings_unseen,
                    .advanced = false};
 

@@ -22,4 +22,15 @@ bool is_held(const row_version& version, LockTupleMode mode);
 // lockers) as finished.
 bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers);
 
+// How far the transactions that change or lock anything have come. Where it is the same again, none
+// of them has finished in between; only that can be asked of it.
+struct transaction_progress {
+    TransactionId next;
+    uint32 running;
+
+    bool operator==(const transaction_progress&) const = default;
+};
+
+transaction_progress progress_now();
+
 } // namespace fencelock
