@@ -152,16 +152,15 @@ struct name_writer {
 
     void append(int64 number)
     {
-        char* begin = buffer.data + length;
-        char* limit = buffer.data + max_resource_bytes;
-        if (begin < limit) {
-            std::to_chars_result written = std::to_chars(begin, limit, number);
+        char* end = buffer.data + max_resource_bytes;
+        if (length < max_resource_bytes) {
+            std::to_chars_result written = std::to_chars(buffer.data + length, end, number);
             if (written.ec == std::errc{}) {
-                length += written.ptr - begin;
+                length = written.ptr - buffer.data;
                 return;
             }
         }
-        append(std::string_view{psprintf(INT64_FORMAT, number)}); // which does not fit
+        length = max_resource_bytes + 1; // too long, whatever comes
     }
 };
 
