@@ -142,8 +142,8 @@ void end_change(const issuer_change& change)
 
 // The last token of a reservation of n above base that stays inside a generation, starting the next
 // one where the current has no room. Where base lies in that one already, another history began it,
-// such as that of a promoted standby whose primary this still is, and may have handed out more of it
-// than is known here: then this has to wait for a later one. Tokens that were accepted or issued
+// such as that of a promoted standby whose primary this still is, and may have handed out more of
+// it than is known here: then this has to wait for a later one. Tokens that were accepted or issued
 // beyond all generations are simply counted on.
 token reservation_end(const issuer_change& change, token base, int64 n)
 {
