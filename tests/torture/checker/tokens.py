@@ -1,5 +1,6 @@
 """Tokens: unique for each resource, over all issuers; and rising with the grants, as far as that is promised."""
 
+from .records import PROMOTIONS
 from .verdict import Violation
 
 # After these a second Redis may still count in an older block: its tokens are lower than those of the grants before, and
@@ -76,12 +77,13 @@ def rising(run):
 
 
 def _may_fall(run, higher, lower):
-    """A Redis counts on in its block while PostgreSQL, or another Redis that took itself for the primary, has issued above."""
+    """A Redis counts on in its block while PostgreSQL, or another Redis that took itself for the primary, has issued above; or
+    there are two primaries of PostgreSQL."""
+    if any(e["begun"] < lower.returned and lower.op.invoked < e["alone"] for e in run.faults("pg_split")):
+        return True
     if lower.issuer != "redis":
         return False
-    if higher.issuer == "database":
-        return True
-    return any(e["begun"] < lower.returned for e in run.faults(*TWINS, "pg_promote"))
+    return higher.issuer == "database" or any(e["begun"] < lower.returned for e in run.faults(*TWINS, *PROMOTIONS))
 
 
 def _accepted(run):
@@ -96,6 +98,10 @@ def _accepted(run):
 
 def _known(node, grant):
     """Whether the node knows of the grant's reservation: it was made here, or was here before the promotion."""
-    if node.promoted is None or grant.returned > node.promoted:
-        return True
-    return node.at_fork["issued"].get(grant.resource, node.at_fork["marks"].get("", 0)) >= grant.token
+    if node.promoted is not None and grant.returned < node.alone:
+        return _issued(node.at_fork, grant.resource) >= grant.token
+    return _issued(node.final, grant.resource) >= grant.token
+
+
+def _issued(knowledge, resource):
+    return knowledge["issued"].get(resource, knowledge["marks"].get("", 0))
