@@ -87,6 +87,13 @@ std::vector<redis_address> redis_cluster::servers(steady::time_point deadline)
     return map_.nodes;
 }
 
+std::string redis_cluster::known_server_for(std::string_view key) const
+{
+    std::lock_guard const guard{mutex_};
+    auto const owner = map_.owner_of(slot_of(key));
+    return owner ? owner->display() : std::string{};
+}
+
 void redis_cluster::doubt(redis_address const& server)
 {
     std::lock_guard const guard{mutex_};

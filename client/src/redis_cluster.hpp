@@ -26,6 +26,7 @@ class redis_cluster final : public redis_topology {
 
     redis_address server_for(std::string_view key, steady::time_point deadline) override;
     std::vector<redis_address> servers(steady::time_point deadline) override;
+    std::string known_server_for(std::string_view key) const override;
     void doubt(redis_address const& server) override;
     bool has_slots() const override { return true; }
     std::optional<redis_address> redirected(redirection const& to,

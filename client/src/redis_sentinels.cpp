@@ -9,6 +9,9 @@ namespace fencelock::detail {
 
 namespace {
 
+constexpr std::chrono::seconds longest_idle{1};
+constexpr milliseconds limit_after_idleness{200};
+
 // Host and port of the primary; nothing where this sentinel knows none of that name.
 std::optional<std::vector<redis_reply>>
 primary_known_to(redis_link& sentinel, std::string const& name, steady::time_point deadline)
@@ -35,12 +38,31 @@ redis_sentinels::redis_sentinels(redis_target const& target, redis_connector con
 redis_address redis_sentinels::server_for(std::string_view, steady::time_point deadline)
 {
     std::vector<redis_address> sentinels;
+    std::optional<redis_address> known;
     {
         std::lock_guard const guard{mutex_};
-        if (primary_)
-            return *primary_;
+        auto const now = steady::now();
+        known = primary_;
+        if (known && now - last_asked_for_ < longest_idle) {
+            last_asked_for_ = now;
+            return *known;
+        }
         sentinels = sentinels_;
     }
+    if (!known)
+        return ask(sentinels, deadline);
+    try {
+        return ask(sentinels, std::min(deadline, steady::now() + limit_after_idleness));
+    } catch (std::exception const&) {
+        std::lock_guard const guard{mutex_};
+        last_asked_for_ = steady::now();
+        return *known;
+    }
+}
+
+redis_address redis_sentinels::ask(std::vector<redis_address> const& sentinels,
+                                   steady::time_point deadline)
+{
     auto const named = first_answer(sentinels, connector_, deadline,
                                     [this](redis_link& sentinel, steady::time_point limit) {
                                         return primary_known_to(sentinel, name_, limit);
@@ -52,6 +74,7 @@ redis_address redis_sentinels::server_for(std::string_view, steady::time_point d
     primary.port = named->at(1).text;
     std::lock_guard const guard{mutex_};
     primary_ = primary;
+    last_asked_for_ = steady::now();
     return primary;
 }
 

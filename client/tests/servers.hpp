@@ -15,6 +15,14 @@ namespace fencelock::test {
 using namespace std::chrono_literals;
 using test_support::wait_until;
 
+/// ThreadSanitizer ends a forked child that starts threads (by die_after_fork, or because it takes
+/// them for the parent's).
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool children_may_start_threads = false;
+#else
+inline constexpr bool children_may_start_threads = true;
+#endif
+
 /// Started when first used, with the extension installed. For tests that do not disturb it.
 test_support::postgres_server& shared_postgres();
 
