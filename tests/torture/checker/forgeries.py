@@ -335,7 +335,7 @@ def a_conflict_of_owners_has_no_cause(evidence):
 @forgery
 def a_token_is_unknown_without_a_failover(evidence):
     first = _first(sorted(_events(evidence, "refused", sqlstate="LF001"), key=lambda e: e["t"]), "refusal")
-    evidence.nemesis[:] = [e for e in evidence.nemesis if e.get("kind") not in PROMOTIONS]
+    evidence.nemesis[:] = [e for e in evidence.nemesis if e.get("kind") not in PROMOTIONS and e["e"] not in ("promotion", "alone")]
     del evidence.nodes[1:]
     first["sqlstate"] = "LF004"
     return "unexpected error"

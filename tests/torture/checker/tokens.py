@@ -1,6 +1,5 @@
 """Tokens: unique for each resource, over all issuers; and rising with the grants, as far as that is promised."""
 
-from .records import PROMOTIONS
 from .verdict import Violation
 
 # After these a second Redis may still count in an older block: its tokens are lower than those of the grants before, and
@@ -78,12 +77,12 @@ def rising(run):
 
 def _may_fall(run, higher, lower):
     """A Redis counts on in its block while PostgreSQL, or another Redis that took itself for the primary, has issued above; or
-    there are two primaries of PostgreSQL."""
-    if any(e["begun"] < lower.returned and lower.op.invoked < e["alone"] for e in run.faults("pg_split")):
+    the PostgreSQL that issued the lower one knows nothing of the higher one: it was lost in a failover, or there were two."""
+    if any(_generation(lower) in node.generations and not _known(node, higher) for node in run.nodes):
         return True
     if lower.issuer != "redis":
         return False
-    return higher.issuer == "database" or any(e["begun"] < lower.returned for e in run.faults(*TWINS, *PROMOTIONS))
+    return higher.issuer == "database" or any(e["begun"] < lower.returned for e in run.faults(*TWINS))
 
 
 def _accepted(run):
@@ -97,10 +96,15 @@ def _accepted(run):
 
 
 def _known(node, grant):
-    """Whether the node knows of the grant's reservation: it was made here, or was here before the promotion."""
-    if node.promoted is not None and grant.returned < node.alone:
+    """Whether the token was reserved in this node's history: before it parted from its primary's, or here."""
+    generation = _generation(grant)
+    if node.at_fork and generation <= node.at_fork["generation"]:
         return _issued(node.at_fork, grant.resource) >= grant.token
-    return _issued(node.final, grant.resource) >= grant.token
+    return generation in node.generations
+
+
+def _generation(grant):
+    return (grant.token - 1) >> 24  # the tokens of a generation are those above generation * 2^24
 
 
 def _issued(knowledge, resource):

@@ -43,7 +43,7 @@ def _cut_off_standby(stage, random):
     # former primary may have started one, too.
     wait_until(lambda: time.monotonic() > stage.next_failover, what="ten seconds since the last split")
     # It must know of the present generation of tokens, else the next one could get the same number by the clock.
-    wait_until(lambda: old.value("SELECT max(generation) FROM fence_history_state") > stage.generation, what="an issue")
+    wait_until(lambda: old.generation() > stage.generation, what="an issue")
     wait_until(lambda: new.value("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'") == 1, 120, "the standby")
     reached = old.value("SELECT pg_current_wal_lsn()")
     wait_until(lambda: new.value("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", reached), what="the standby to catch up")
@@ -59,16 +59,22 @@ def _cut_off_standby(stage, random):
 
 
 def _promote_standby(stage):
-    """What the new primary knows before any client comes is part of the fault's record."""
+    """What the new primary knows before any client comes is written down."""
     new = stage.standby
     begun = time.monotonic_ns()
     fork = new.promote()
     observed(not new.value("SELECT pg_is_in_recovery()"), "it is still a standby")
-    stage.generation = new.value("SELECT coalesce(max(generation), -1) FROM fence_history_state")
+    stage.generation = new.generation()
     with stage.guard:
         stage.retired.append(stage.primary)
         stage.primary = new
-    return {"node": new.name, "promoted": begun, "fork": fork, "at_fork": new.issues()}
+    stage.journal.write("promotion", node=new.name, begun=begun, fork=fork, at_fork=new.issues())
+
+
+def _left_alone(stage):
+    """Nobody reaches the former primary any more."""
+    stage.journal.write("alone", node=stage.primary.name)
+    stage.new_standby()
 
 
 @fault
@@ -76,12 +82,11 @@ def pg_promote(stage, random):
     """A standby without the last commits takes over; what became of them is read from the former primary in the end."""
     lost = _cut_off_standby(stage, random)
     stage.primary.crash()
-    details = _promote_standby(stage)
+    _promote_standby(stage)
     stage.pg_link.route(stage.primary.port)
     stage.pg_twin_link.route(stage.primary.port)
-    details["alone"] = time.monotonic_ns()
-    stage.new_standby()
-    return {"lost_bytes": lost, **details}
+    _left_alone(stage)
+    return {"lost_bytes": lost, "node": stage.primary.name}
 
 
 @fault
@@ -89,7 +94,7 @@ def pg_split(stage, random):
     """The same, but the former primary lives on for a while, and half of the workers go on with it."""
     lost = _cut_off_standby(stage, random)
     old = stage.primary
-    details = _promote_standby(stage)
+    _promote_standby(stage)
     new = stage.primary
     stage.pg_link.route(new.port)
     rows = {node: _journal_rows(node) for node in (old, new)}
@@ -98,10 +103,9 @@ def pg_split(stage, random):
     written = {node.name: _journal_rows(node) - rows[node] for node in rows}
     old.crash()
     stage.pg_twin_link.route(new.port)
-    details["alone"] = time.monotonic_ns()
     stage.next_failover = time.monotonic() + 11
-    stage.new_standby()
-    return {"lost_bytes": lost, "rows": written, **details}
+    _left_alone(stage)
+    return {"lost_bytes": lost, "rows": written, "node": new.name}
 
 
 @fault
