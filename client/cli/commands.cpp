@@ -52,6 +52,7 @@ int acquire(arguments const& given)
     auto options = with.options();
     options.renew = false;
     auto held = with.client().acquire(*given.resource, options);
+    with.tell_fallback(held);
     print_grant(held, given);
     held.detach();
     return success;
