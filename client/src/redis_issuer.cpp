@@ -21,35 +21,13 @@ namespace {
 constexpr int most_rounds = 16;
 constexpr milliseconds abandon_limit{250};
 
-[[noreturn]] void throw_reply(redis_error const& e, std::string const& place,
-                              std::string const& resource)
+// Throws link_failure where the reply is not one of the scripts'.
+std::vector<std::string> checked_words(redis_reply const& reply, redis_link& link)
 {
-    std::string const reply = e.what();
-    auto const what = place + ": " + reply;
-    if (!is_configuration(reply))
-        throw issuer_unavailable{what, resource};
-    if (is_missing_right(reply))
-        throw configuration_error{what + " (the user needs +info|replication and the commands of "
-                                         "the scripts; in a cluster +cluster|slots and +asking)",
-                                  resource};
-    if (redirection_of(reply))
-        throw configuration_error{what + " (a node of a cluster: redis+cluster:// goes there)",
-                                  resource};
-    throw configuration_error{what, resource};
-}
-
-// The words of a script's reply; its last one, the server's time, goes to the link.
-std::vector<std::string> words_of(redis_reply const& reply, redis_link& link)
-{
-    std::vector<std::string> words;
-    for (auto const& element : reply.elements)
-        words.push_back(element.type == redis_reply::kind::integer ? std::to_string(element.integer)
-                                                                   : element.text);
-    bool const needs_values = !words.empty() && (words[0] == "GRANTED" || words[0] == "SEED");
-    if (words.size() < (needs_values ? 3 : 1))
+    auto words = words_of(reply, link);
+    bool const needs_values = words[0] == "GRANTED" || words[0] == "SEED";
+    if (needs_values && words.size() < 3)
         throw link_failure{"a script has an unexpected reply", true};
-    if (reply.elements.back().type == redis_reply::kind::integer)
-        link.note_server_time(reply.elements.back().integer);
     return words;
 }
 
@@ -188,7 +166,7 @@ redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
             auto const sent_at = steady::now();
             attempt const now{*link,
                               std::min(deadline, sent_at + pool_->options().command_timeout)};
-            auto words = words_of(run(now), *link);
+            auto words = checked_words(run(now), *link);
             pool_->give_back(std::move(link));
             return {std::move(words), sent_at};
         } catch (link_failure const& failure) {
@@ -199,7 +177,7 @@ redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
             if (link)
                 pool_->give_back(std::move(link));
             if (!route.goes_on(e, deadline) && (!unresolved || is_configuration(e.what())))
-                throw_reply(e, pool_->place(), resource);
+                throw_reply(e.what(), pool_->place(), resource);
         } catch (configuration_error const& e) {
             throw configuration_error{pool_->place() + ": " + e.what(), resource};
         }
