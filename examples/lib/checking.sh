@@ -53,4 +53,45 @@ sql() { psql -XAtq -v ON_ERROR_STOP=1 -v VERBOSITY=verbose "$@"; }
 status_of() { sql -c "SELECT status FROM orders WHERE id = $1"; }
 has_status() { [[ $(status_of "$1") == "$2" ]]; }
 
+
+# Starts a command in which the word STALL stands before the part that is to stall, and waits until it
+# does. What it says goes to DIR/log. Sets $stalled_dir and $stalled_pid, that of the command.
+start_stalled() { # DIR COMMAND...
+    stalled_dir=$1
+    shift
+    local word words=()
+    mkdir -p "$stalled_dir"
+    for word in "$@"; do
+        if [[ $word == STALL ]]; then
+            words+=("$here/../lib/stall" "$stalled_dir")
+        else
+            words+=("$word")
+        fi
+    done
+    start_process - TERM "$stalled_dir/log" "${words[@]}"
+    stalled_pid=$started_pid
+    wait_for 120 test -e "$stalled_dir/environment" || die "it did not start: $(cat "$stalled_dir/log")"
+}
+
+# A variable of the stalled part's environment.
+of_stalled() { sed -n "s/^$1=//p" "$stalled_dir/environment"; }
+
+wake_stalled() { touch "$stalled_dir/go"; }
+
+logged_by_stalled() { # TEXT
+    wait_for 120 grep -F "$1" "$stalled_dir/log"
+}
+
+# Stops one process, as a machine that is suspended does; returns when the kernel says so.
+freeze() { # PID
+    kill -STOP "$1"
+    wait_for 60 is_frozen "$1"
+}
+
+is_frozen() { [[ $(ps -o state= -p "$1") == T* ]]; }
+
+# Also where its parent has not been told yet.
+is_over() { [[ $(ps -o state= -p "$1") == @(|Z*) ]]; }
+
+# The last command of a check.
 conclude() { ((checks_failed == 0)); }

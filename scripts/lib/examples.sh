@@ -69,7 +69,7 @@ make_application_role() {
 # of them show.
 run_recipe() { # RECIPE
     local name="recipe $1" missing
-    missing=$(missing_of_recipe "$1" 2>&1)
+    missing=$(missing_of_recipe "$1")
     if [[ -n $missing ]]; then
         skip_suite "$name" "not to be had here: ${missing//$'\n'/ }"
         return
