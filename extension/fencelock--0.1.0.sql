@@ -47,14 +47,15 @@ CREATE TABLE fence_history_state (
 ALTER TABLE fence_history_state ALTER COLUMN name SET STORAGE PLAIN, ALTER COLUMN identity SET STORAGE PLAIN;
 COMMENT ON TABLE fence_history_state IS 'the generation of tokens, and the database history that it was started in';
 
--- Never dumped: a copy of the database must not have the original's stamp.
+-- Never dumped: a copy of the database must not have the original's stamps.
 CREATE TABLE fence_issuer_stamp (
     name text COLLATE "C" NOT NULL,
     stamp text COLLATE "C" NOT NULL,
     CONSTRAINT fence_issuer_stamp_pkey PRIMARY KEY (name)
 ) USING heap;
 ALTER TABLE fence_issuer_stamp ALTER COLUMN name SET STORAGE PLAIN, ALTER COLUMN stamp SET STORAGE PLAIN;
-COMMENT ON TABLE fence_issuer_stamp IS 'changes whenever fence_issuer is written by anything but fencelock';
+COMMENT ON TABLE fence_issuer_stamp IS
+    'changes whenever fence_issuer is written by anything but fencelock; and the history in which the extension was installed';
 
 SELECT pg_catalog.pg_extension_config_dump('fence_resource', '');
 SELECT pg_catalog.pg_extension_config_dump('fence_issuer', '');
@@ -338,3 +339,7 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_validate_guard(oid, text[]), fence_guard_oid(), fence_guard_name(regclass),
     fence_require_one_row(regclass, smallint[]), fence_attach(regclass, text, name, text[]), fence_detach(regclass),
     fence_grant(regrole) FROM PUBLIC;
+
+-- The history in which tokens may start at 1. A copy from before the first issue, such as a standby that missed it, is
+-- another one.
+INSERT INTO fence_issuer_stamp VALUES ('installation', fence_history());

@@ -251,8 +251,7 @@ Datum fence_release(PG_FUNCTION_ARGS)
 Datum fence_history(PG_FUNCTION_ARGS)
 {
     locate_installation(fcinfo->flinfo->fn_oid);
-    char* id = psprintf("%016" PRIx64, history_id());
-    PG_RETURN_TEXT_P(cstring_to_text(id));
+    PG_RETURN_TEXT_P(cstring_to_text(history_id()));
 }
 
 Datum fence_receipt(PG_FUNCTION_ARGS)

@@ -13,7 +13,10 @@ namespace {
 enum history_column { column_name = 1, column_generation, column_identity, column_started };
 constexpr int history_columns = 4;
 constexpr std::string_view history_row_name = "generation";
-constexpr std::string_view stamp_row_name = "fence_issuer";
+
+// Rows of fence_issuer_stamp.
+constexpr std::string_view issuer_stamp_name = "fence_issuer";
+constexpr std::string_view installation_name = "installation";
 
 // 2026-01-01 00:00 UTC, in PostgreSQL's microseconds since 2000-01-01.
 constexpr TimestampTz clock_origin = INT64CONST(9497) * USECS_PER_DAY;
@@ -24,13 +27,12 @@ int64 generation_by_clock()
     return std::max(INT64CONST(0), (GetCurrentTimestamp() - clock_origin) / clock_interval);
 }
 
-// A statement trigger on fence_issuer renews the stamp, which the extension's own writes pass by:
-// so it tells a restore, a TRUNCATE or a hand-written change.
-std::string_view issuer_stamp()
+// Palloc'd; empty where there is none.
+std::string_view stamp_of(std::string_view name)
 {
     opened_table table = open_own_table(own_table::stamp, AccessShareLock);
-    row_versions row = find_row(table, stamp_row_name);
-    std::string_view stamp = "none";
+    row_versions row = find_row(table, name);
+    std::string_view stamp;
     if (row.settled.exists()) {
         bool is_null;
         Datum value = column_of(table, row.settled.tuple, 2, is_null);
@@ -38,6 +40,14 @@ std::string_view issuer_stamp()
     }
     close_own_table(table);
     return stamp;
+}
+
+// A statement trigger on fence_issuer renews the stamp, which the extension's own writes pass by:
+// so it tells a restore, a TRUNCATE or a hand-written change.
+std::string_view issuer_stamp()
+{
+    std::string_view stamp = stamp_of(issuer_stamp_name);
+    return stamp.empty() ? "none" : stamp;
 }
 
 // All by which a history can be told from another; palloc'd.
@@ -50,6 +60,22 @@ std::string_view identity_now()
                  compat::insertion_timeline(), MyDatabaseId, own_table_oid(own_table::issuer),
                  static_cast<int>(stamp.size()), stamp.data());
     return identity;
+}
+
+const char* id_of(int64 generation, std::string_view identity)
+{
+    char* whole = psprintf(INT64_FORMAT "/%.*s", generation, static_cast<int>(identity.size()),
+                           identity.data());
+    uint64 hash = hash_bytes_extended(reinterpret_cast<const unsigned char*>(whole),
+                                      static_cast<int>(strlen(whole)), 0);
+    return psprintf("%016" PRIx64, hash);
+}
+
+// Whether this is the history in which the extension was installed. Another one without a
+// generation may be a copy from before the first issue: of what was issued then it knows nothing.
+bool is_first_history(std::string_view identity)
+{
+    return stamp_of(installation_name) == id_of(0, identity);
 }
 
 struct stored_history {
@@ -89,8 +115,8 @@ bool store_generation(const opened_table& table, const stored_history& stored, i
     return true;
 }
 
-// The generation of this history, if it is above `after`; else starts the next one. A new database
-// starts with 0, so that its tokens are small.
+// The generation of this history, if it is above `after`; else starts the next one. A new
+// installation starts with 0, so that its tokens are small.
 int64 generation_above(int64 after, std::string_view identity)
 {
     opened_table table = open_own_table(own_table::history, RowExclusiveLock);
@@ -100,7 +126,7 @@ int64 generation_above(int64 after, std::string_view identity)
         generation = stored.generation;
         if (stored.exists() && stored.identity == identity && generation > after)
             break;
-        if (stored.exists())
+        if (stored.exists() || !is_first_history(identity))
             generation = next_generation(generation);
         if (store_generation(table, stored, generation, identity))
             break;
@@ -138,13 +164,10 @@ int64 next_generation(int64 current)
     return std::max(current + 1, generation_by_clock());
 }
 
-uint64 history_id()
+const char* history_id()
 {
     std::string_view identity = identity_now();
-    char* whole = psprintf(INT64_FORMAT "/%.*s", read_history().generation,
-                           static_cast<int>(identity.size()), identity.data());
-    return hash_bytes_extended(reinterpret_cast<const unsigned char*>(whole),
-                               static_cast<int>(strlen(whole)), 0);
+    return id_of(read_history().generation, identity);
 }
 
 } // namespace fencelock

@@ -32,7 +32,7 @@ int64 start_generation_after(int64 current);
 int64 next_generation(int64 current);
 
 // Identifies the history and its generation: another id means that blocks handed out before may be
-// unknown here.
-uint64 history_id();
+// unknown here. Palloc'd.
+const char* history_id();
 
 } // namespace fencelock

@@ -20,6 +20,7 @@ struct presentation {
     token presented;
     const text* owner;
     row_queue queue;
+    transaction_progress at_look; // where the transaction reads by one snapshot
     bool siblings_unseen;
     bool advanced; // the mark was raised
 };
@@ -68,6 +69,14 @@ bool is_behind_claim(presentation& p, const row_version* version, bool raises)
         return true;
     p.siblings_unseen = p.siblings_unseen || is_behind(snapshot, *version, true);
     return raises && p.siblings_unseen;
+}
+
+// Once the row is ours: a lock that came and went between the look and ours has left no trace, so
+// whoever has finished meanwhile may have been an earlier holder.
+void note_finished(presentation& p)
+{
+    if (IsolationUsesXactSnapshot() && progress_now() != p.at_look)
+        p.siblings_unseen = true;
 }
 
 step refuse_behind(const presentation& p, verdict& outcome)
@@ -127,6 +136,9 @@ step insert_mark(presentation& p, verdict& outcome)
     new_row row = form_row(p.resource, p.presented, p.owner);
     if (!insert_row(p.table, {row.values, row.nulls, resource_columns}))
         return step::look_again;
+    note_finished(p);
+    if (p.siblings_unseen)
+        return refuse_behind(p, outcome);
     outcome = judge_unknown(p);
     p.advanced = outcome.why == refusal::none;
     if (!p.advanced)
@@ -163,6 +175,10 @@ step write_mark(presentation& p, const row_versions& row, bool raises, verdict& 
         return refuse_behind(p, outcome);
     if (!lock_now(p, version, LockTupleNoKeyExclusive))
         return step::look_again;
+    if (!is_written_by_us(version))
+        note_finished(p);
+    if (raises && p.siblings_unseen)
+        return refuse_behind(p, outcome);
     new_row values = form_row(p.resource, p.presented, p.owner);
     update_row(p.table, version.tid(), {values.values, values.nulls, resource_columns});
     p.advanced = raises;
@@ -195,8 +211,12 @@ step share_mark(presentation& p, const row_versions& row, verdict& outcome)
 
     if (is_behind_claim(p, &version, false))
         return refuse_behind(p, outcome);
+    if (!lock_now(p, version, LockTupleShare))
+        return step::look_again;
+    if (!is_written_by_us(version))
+        note_finished(p);
     outcome = accepted(p);
-    return lock_now(p, version, LockTupleShare) ? step::decided : step::look_again;
+    return step::decided;
 }
 
 // The token is the mark already. An owner may be missing there, and is named by whoever names one
@@ -217,6 +237,8 @@ step present_equal(presentation& p, const row_versions& row, verdict& outcome)
 
 step present_once(presentation& p, verdict& outcome)
 {
+    if (IsolationUsesXactSnapshot())
+        p.at_look = progress_now();
     row_versions row = find_row(p.table, p.resource);
     if (row.none())
         return insert_mark(p, outcome);

@@ -34,15 +34,17 @@ MultiXactStatus status_of(HeapTupleHeader header)
 }
 
 // The transactions named in xmax, finished ones included; palloc'd, null where there are none.
+// Where all of them only locked the tuple, PostgreSQL would rather not look up those that have
+// finished.
 int members_of(HeapTupleHeader header, MultiXactMember** members)
 {
+    constexpr bool only_if_running = false;
     TransactionId xmax = HeapTupleHeaderGetRawXmax(header);
     *members = nullptr;
     if (!TransactionIdIsValid(xmax))
         return 0;
     if ((header->t_infomask & HEAP_XMAX_IS_MULTI) != 0)
-        return std::max(0, GetMultiXactIdMembers(xmax, members, false,
-                                                 HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask)));
+        return std::max(0, GetMultiXactIdMembers(xmax, members, false, only_if_running));
     *members = static_cast<MultiXactMember*>(palloc(sizeof(MultiXactMember)));
     (*members)->xid = xmax;
     (*members)->status = status_of(header);
@@ -94,6 +96,12 @@ bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers)
             XidInMVCCSnapshot(members[i].xid, snapshot))
             return true;
     return false;
+}
+
+transaction_progress progress_now()
+{
+    Snapshot latest = GetLatestSnapshot();
+    return {latest->xmax, latest->xcnt};
 }
 
 row_versions find_and_lock_row(const opened_table& table, std::string_view name, bool preempts)

@@ -22,6 +22,17 @@ bool is_held(const row_version& version, LockTupleMode mode);
 // lockers) as finished.
 bool is_behind(Snapshot snapshot, const row_version& version, bool with_lockers);
 
+// How far the transactions that change or lock anything have come. Where it is the same again, none
+// of them has finished in between; only that can be asked of it.
+struct transaction_progress {
+    TransactionId next;
+    uint32 running;
+
+    bool operator==(const transaction_progress&) const = default;
+};
+
+transaction_progress progress_now();
+
 // Finds the row and locks it against everybody, waiting for whoever writes or holds it. The settled
 // version is then the newest one; where there is none, nobody was inserting one either. With
 // preempts, fencelock.preempt_after applies.

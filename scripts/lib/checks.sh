@@ -199,3 +199,9 @@ run_demo() {
     counted_suite "demo" '^ *proved:' '^ *NOT proved:' '' \
         env HOLDER="$build_dir/demo/order_holder" setpriv --pdeathsig TERM "$tree/demo/story"
 }
+
+# A short run of all faults, forged histories of it, and a run without enforcement.
+run_torture() {
+    counted_suite "torture" '^ok ' '^not ok ' '' torture --self-test --seed 1
+    $suite_ok || grep -A 12 '^VIOLATION' "$log_dir/torture.log" | head -n 200 || true
+}

@@ -32,12 +32,13 @@ unpack_node_packages() { # RECIPE
     local package
     for package in $(missing_of_recipe "$1" | grep '^node-'); do
         echo "unpacking: $package"
-        unpack_package "$package" >>"$run_dir/apt.log" 2>&1 || rm -rf "${unpacked_packages:?}/$package"
+        unpack_package "$package" >>"$run_dir/apt.log" 2>&1 || echo "goes on without: $package"
     done
 }
 
 unpack_package() { # PACKAGE
-    local dir=$unpacked_packages/$1 names archive
+    local dir=$unpacked_packages/$1.part names archive
+    rm -rf "$dir"
     mkdir -p "$dir"
     mapfile -t names < <(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
         --no-breaks --no-replaces --no-enhances "$1" | grep '^node-')
@@ -46,6 +47,7 @@ unpack_package() { # PACKAGE
     for archive in "$dir"/*.deb; do
         dpkg -x "$archive" "$dir" || return 1
     done
+    mv "$dir" "$unpacked_packages/$1"
 }
 
 package_is_unpacked() { [[ -d $unpacked_packages/$1 ]]; }
