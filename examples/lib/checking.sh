@@ -88,10 +88,14 @@ freeze() { # PID
     wait_for 60 is_frozen "$1"
 }
 
-is_frozen() { [[ $(ps -o state= -p "$1") == T* ]]; }
+is_frozen() { [[ $(of_process State "$1") == T* ]]; }
 
 # Also where its parent has not been told yet.
-is_over() { [[ $(ps -o state= -p "$1") == @(|Z*) ]]; }
+is_over() { [[ $(of_process State "$1") == @(|Z*) ]]; }
+
+of_process() { # FIELD PID; nothing where there is no such process
+    sed -n "s/^$1:[[:space:]]*//p" "/proc/$2/status" 2>/dev/null || true
+}
 
 # The last command of a check.
 conclude() { ((checks_failed == 0)); }
