@@ -2,6 +2,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.Optional;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -43,6 +44,8 @@ public final class Check {
                     write(connection, "cancelled");
                 }
             });
+            checkRefused("a refusal that was swallowed is not lost", "25P02",
+                    () -> second.transaction(Check::swallow));
             check("the successor's write stands", hasStatus("confirmed"));
             check("a lease that is over is not renewed", !first.renew(LONG));
             check("a lease that is held is renewed", second.renew(LONG));
@@ -79,6 +82,16 @@ public final class Check {
             update.setString(1, status);
             return update.executeUpdate();
         }
+    }
+
+    private static int swallow(Connection connection) throws SQLException {
+        int written = write(connection, "packed");
+        try (Statement other = connection.createStatement()) {
+            other.executeUpdate("UPDATE orders SET status = 'packed' WHERE id = 1002");
+        } catch (SQLException e) {
+            // as a program does that believes that it knows better
+        }
+        return written;
     }
 
     private static boolean hasStatus(String status) throws SQLException {

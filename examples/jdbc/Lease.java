@@ -86,6 +86,9 @@ public final class Lease implements AutoCloseable {
             try {
                 present(connection);
                 T result = work.run(connection);
+                // Where the error of a statement was swallowed, the server would answer the COMMIT by
+                // rolling back, and the driver may not tell. This statement fails then.
+                present(connection);
                 connection.commit();
                 connection.setAutoCommit(true); // as a pool wants it back
                 return result;

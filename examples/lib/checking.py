@@ -29,9 +29,9 @@ def refused(what, sqlstate):
 def sqlstate_of(error):
     """The SQLSTATE of an error of psycopg, psycopg2, or of a library on top of them."""
     while error is not None:
-        diag = getattr(error, "diag", None)
-        if diag is not None:
-            return diag.sqlstate
+        sqlstate = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+        if sqlstate is not None:
+            return sqlstate
         error = error.__cause__
     return None
 

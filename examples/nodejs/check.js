@@ -48,6 +48,15 @@ async function story(redis, pool) {
   await refused('the stale write is refused', 'LF001', () =>
     fencedTransaction(pool, first, (client) => write(client, 'cancelled')));
   await refused('the forgotten token is refused', 'LF002', () => write(pool, 'cancelled'));
+  try {
+    await fencedTransaction(pool, second, async (client) => {
+      await write(client, 'packed');
+      await client.query("UPDATE orders SET status = 'packed' WHERE id = 1002").catch(() => {});
+    });
+    check('a refusal that was swallowed is not lost', false);
+  } catch (error) {
+    check('a refusal that was swallowed is not lost', /before the commit/.test(error.message));
+  }
   check("the successor's write stands", await hasStatus('confirmed'));
 
   check('a lost lock is not released', !(await release(redis, first)));

@@ -51,7 +51,9 @@ async function fencedTransaction(pool, lock, work) {
     await client.query('BEGIN');
     await client.query('SELECT fence_check($1, $2)', [lock.resource, lock.token]);
     const result = await work(client);
-    await client.query('COMMIT');
+    // Where an error of a statement was swallowed, the server answers by rolling back.
+    const { command } = await client.query('COMMIT');
+    if (command !== 'COMMIT') throw new Error('a statement failed before the commit');
     client.release();
     return result;
   } catch (error) {

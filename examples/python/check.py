@@ -1,4 +1,5 @@
 """Shows the recipe at work: two holders of one lock, the first of which stalls."""
+import contextlib
 import os
 
 import psycopg
@@ -42,6 +43,13 @@ with second:
     with refused("the forgotten token is refused", "LF002"):
         set_status("cancelled")
     check("the successor's write stands", status() == "confirmed")
+
+    with refused("a refusal that was swallowed is not lost", "25P02"):
+        with fenced_transaction(database, second):
+            set_status("packed")
+            with contextlib.suppress(psycopg.Error):
+                database.execute("UPDATE orders SET status = 'packed' WHERE id = 1002")
+    check("and nothing is written then", status() == "confirmed")
 
     try:
         first.release()

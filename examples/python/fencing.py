@@ -1,6 +1,8 @@
 """A lock of redis-py that comes with a fencing token, and transactions that present it."""
 import contextlib
 
+import psycopg
+from psycopg.pq import TransactionStatus
 from redis.exceptions import RedisError
 from redis.lock import Lock
 
@@ -58,7 +60,11 @@ class FencedLock(Lock):
 @contextlib.contextmanager
 def fenced_transaction(connection, lock):
     """A transaction that presents the lock's token before anything else, which fences all earlier
-    holders: claim, then read, then write. `connection` is in autocommit mode, or in no transaction."""
+    holders: claim, then read, then write. `connection` is in autocommit mode, or in no transaction.
+    Where an error of a statement was swallowed, InFailedSqlTransaction is raised: PostgreSQL would
+    answer the COMMIT by rolling back."""
     with connection.transaction():
         connection.execute("SELECT fence_check(%s, %s)", [lock.resource, lock.fencing_token])
         yield connection
+        if connection.info.transaction_status == TransactionStatus.INERROR:
+            raise psycopg.errors.InFailedSqlTransaction("a statement failed before the commit")

@@ -1,6 +1,9 @@
 """The fencing token of a lock of kazoo's, and transactions that present it."""
 import contextlib
 
+import psycopg
+from psycopg.pq import TransactionStatus
+
 
 class LockLost(Exception):
     pass
@@ -19,7 +22,11 @@ def fencing_token(client, lock):
 @contextlib.contextmanager
 def fenced_transaction(connection, resource, token):
     """A transaction that presents the token before anything else, which fences all earlier holders:
-    claim, then read, then write. `connection` (psycopg) is in autocommit mode, or in no transaction."""
+    claim, then read, then write. `connection` (psycopg) is in autocommit mode, or in no transaction.
+    Where an error of a statement was swallowed, InFailedSqlTransaction is raised: PostgreSQL would
+    answer the COMMIT by rolling back."""
     with connection.transaction():
         connection.execute("SELECT fence_check(%s, %s)", [resource, token])
         yield connection
+        if connection.info.transaction_status == TransactionStatus.INERROR:
+            raise psycopg.errors.InFailedSqlTransaction("a statement failed before the commit")
