@@ -1,10 +1,13 @@
 #include "commands.hpp"
 
+#include <csignal>
 #include <iostream>
 
 #include "exit_code.hpp"
 #include "json.hpp"
 #include "session.hpp"
+#include "signals.hpp"
+#include "take_lock.hpp"
 
 namespace fencelock::cli {
 
@@ -46,15 +49,20 @@ int tell(bool was_ours, char const* done, arguments const& given)
 
 } // namespace
 
+// Killed by a signal, it would leave a lease that nobody knows of.
 int acquire(arguments const& given)
-{
+try {
+    signal_inbox inbox;
+    std::signal(SIGPIPE, SIG_IGN); // for print_grant() to notice
     session with{given};
     auto options = with.options();
     options.renew = false;
-    auto held = with.client().acquire(*given.resource, options);
+    auto held = take_lock(with, given, options, inbox);
     print_grant(held, given);
     held.detach();
     return success;
+} catch (interrupted const& e) {
+    return killed + e.signal;
 }
 
 int renew(arguments const& given)

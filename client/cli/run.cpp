@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <exception>
 #include <iostream>
 #include <optional>
 #include <system_error>
@@ -17,6 +16,7 @@
 #include "pgoptions.hpp"
 #include "session.hpp"
 #include "signals.hpp"
+#include "take_lock.hpp"
 
 namespace fencelock::cli {
 
@@ -30,44 +30,6 @@ constexpr std::chrono::seconds patience{5};
 
 // Between two looks whether somebody is left who was asked to end.
 constexpr milliseconds look_again{20};
-
-// Why a wait for the lock ended without it.
-struct interrupted {
-    int signal;
-};
-
-// Takes the lock in a thread of its own, while this one takes signals. Throws interrupted.
-lock take_lock(session& with, arguments const& given, acquire_options options, signal_inbox& inbox)
-{
-    std::stop_source cancel;
-    std::optional<lock> taken;
-    std::exception_ptr trouble;
-    std::atomic<bool> done{false};
-    options.stop = cancel.get_token();
-    std::thread worker{[&] {
-        try {
-            taken.emplace(with.client().acquire(*given.resource, options));
-        } catch (...) {
-            trouble = std::current_exception();
-        }
-        done = true;
-        signal_inbox::wake();
-    }};
-    int received = 0;
-    while (!done) {
-        auto const signal = *inbox.next();
-        if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
-            received = signal;
-            cancel.request_stop();
-        }
-    }
-    worker.join();
-    if (received != 0)
-        throw interrupted{received}; // what was taken is released
-    if (trouble)
-        std::rethrow_exception(trouble);
-    return std::move(*taken);
-}
 
 std::vector<std::string> environment_of(lock const& held)
 {

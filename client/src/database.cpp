@@ -20,6 +20,11 @@ constexpr milliseconds pause_before_repeat{20};
 // How long after the server's own limit a silent connection is given up.
 constexpr milliseconds grace{250};
 
+// How long a new connection's first questions may take. (How long connecting may, is
+// connect_timeout: libpq counts it for each host of several, and ignores it where it does not
+// connect by itself, so a deadline of ours would be used up by a first host that does not answer.)
+constexpr milliseconds set_up_limit{2000};
+
 std::string first_line(std::string_view text)
 {
     while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
@@ -210,6 +215,8 @@ try {
     session->connection = std::make_unique<pqxx::connection>(*conninfo_);
     forbid_reconnect(*session->connection);
     session->socket = unique_fd{::fcntl(session->connection->sock(), F_DUPFD_CLOEXEC, 0)};
+    deadline_watch::scope const watched{watch_, session->socket.get(),
+                                        steady::now() + set_up_limit};
     pqxx::nontransaction tx{*session->connection};
     session->schema = schema_of_extension(tx);
     auto const history = tx.exec("SELECT " + session->schema + ".fence_history()");

@@ -30,6 +30,11 @@ lease::lease(std::shared_ptr<core> shared, std::shared_ptr<issuer> granted_by, h
 {
 }
 
+lease::~lease()
+{
+    core_->renewer.forget(*this);
+}
+
 steady::time_point lease::valid_until() const
 {
     std::lock_guard const guard{mutex_};
@@ -74,10 +79,11 @@ bool lease::renew()
 release_outcome lease::release() noexcept
 {
     {
-        std::lock_guard const guard{mutex_};
+        std::unique_lock guard{mutex_};
         if (state_ == state::lost || state_ == state::ended)
             return release_outcome::not_held;
         state_ = state::ending;
+        renewal_ended_.wait(guard, [this] { return renewals_under_way_ == 0; });
     }
     try {
         auto const was_ours = issuer_->release(id_, steady::now() + core_->options.attempt_timeout);
@@ -154,24 +160,18 @@ void lease::note_refusal(refusal const& what) noexcept
         refused(what.mark);
 }
 
-next_visit lease::first_visit() const
+steady::time_point lease::first_visit() const
 {
     std::lock_guard const guard{mutex_};
-    auto const due = renewed_ ? std::min(steady::now() + ttl_ / 3, valid_until_) : valid_until_;
-    return {due, valid_until_};
+    return renewed_ ? std::min(steady::now() + ttl_ / 3, valid_until_) : valid_until_;
 }
 
-std::optional<next_visit> lease::renew_in_background(steady::time_point cut) noexcept
+std::optional<steady::time_point> lease::renew_in_background() noexcept
 try {
-    if (!held())
-        return std::nullopt;
-    if (!renewed_)
-        return next_visit{valid_until(), valid_until()};
     auto next = steady::now() + ttl_ / 3;
     try {
-        auto const limit = std::min(cut, steady::now() + renewal_limit(ttl_));
-        if (!renew_until(std::min(limit, valid_until())))
-            return std::nullopt;
+        if (held())
+            renew_until(std::min(attempt_deadline(), steady::now() + renewal_limit(ttl_)));
     } catch (std::exception const& e) { // no answer, or one that may change: the lease runs on
         ++core_->observer->failed_renewals;
         core_->observer->tell(log_level::warning,
@@ -182,26 +182,73 @@ try {
                               id_.resource, id_.token);
         next = steady::now() + pause_after_failure(ttl_);
     }
-    auto const validity = valid_until();
-    return next_visit{std::min(next, validity), validity};
+    if (held())
+        return std::min(next, valid_until());
+    end_what_is_left();
+    return std::nullopt;
 } catch (...) { // out of memory: look again soon
-    return next_visit{steady::now() + milliseconds{100}, steady::now() + milliseconds{100}};
+    return steady::now() + milliseconds{100};
 }
 
-// False where the issuer says that the lease is not ours any more. What has begun before a release
-// may end after it: it extends nothing then, for issuers do not renew what they have released.
+// False where the issuer says that the lease is not ours any more, and where it is over by now.
 bool lease::renew_until(steady::time_point deadline)
 {
-    auto const counted_from = issuer_->renew(id_, ttl_, deadline);
+    auto const counted_from = ask_for_renewal(deadline);
     if (!counted_from) {
         lose("it expired, or was ended by somebody else");
         return false;
     }
     ++core_->observer->renewals;
     std::lock_guard const guard{mutex_};
+    unanswered_renewal_ = state_ == state::lost; // too late: then it was as good as none
     if (state_ == state::held)
         valid_until_ = std::max(valid_until_, *counted_from + reliable(ttl_));
     return state_ == state::held;
+}
+
+// Nothing where the issuer says that the lease is over, or where a release has begun.
+std::optional<steady::time_point> lease::ask_for_renewal(steady::time_point deadline)
+{
+    {
+        std::lock_guard const guard{mutex_};
+        if (state_ != state::held)
+            return std::nullopt;
+        ++renewals_under_way_;
+    }
+    auto const ended = [this](bool unanswered) {
+        std::lock_guard const guard{mutex_};
+        unanswered_renewal_ = unanswered_renewal_ || unanswered;
+        --renewals_under_way_;
+        renewal_ended_.notify_all();
+    };
+    try {
+        auto const counted_from = issuer_->renew(id_, ttl_, deadline);
+        ended(false);
+        return counted_from;
+    } catch (issuer_unavailable const&) {
+        ended(false);
+        throw;
+    } catch (...) {
+        ended(true);
+        throw;
+    }
+}
+
+bool lease::left_something() const
+{
+    std::lock_guard const guard{mutex_};
+    return state_ == state::lost && unanswered_renewal_;
+}
+
+void lease::end_what_is_left() noexcept
+try {
+    {
+        std::lock_guard const guard{mutex_};
+        if (state_ != state::lost || !std::exchange(unanswered_renewal_, false))
+            return;
+    }
+    issuer_->release(id_, steady::now() + core_->options.attempt_timeout);
+} catch (...) { // the TTL ends it
 }
 
 void lease::lose(std::string const& why)

@@ -1,6 +1,7 @@
 // A granted lease and what becomes of it: the state behind a handle.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,11 +17,14 @@
 namespace fencelock::detail {
 
 /// held -> lost, or held -> ending -> ended; nothing leads back to held. No renewal starts in any
-/// other state than held.
+/// other state than held, and a release is sent when none is under way any more.
 class lease {
   public:
     lease(std::shared_ptr<core> shared, std::shared_ptr<issuer> granted_by, held_lease id,
           grant const& granted, acquire_options const& options);
+    ~lease();
+    lease(lease const&) = delete;
+    lease& operator=(lease const&) = delete;
 
     held_lease const& id() const noexcept { return id_; }
     fencelock::issuer& granted_by() const noexcept { return *issuer_; }
@@ -55,15 +59,28 @@ class lease {
     /// Ends the lease where it is this lease's token that was refused.
     void note_refusal(refusal const& what) noexcept;
 
-    next_visit first_visit() const;
+    /// In the background; else nobody need come before the lease ends.
+    bool is_renewed() const noexcept { return renewed_; }
 
-    /// One look by the renewer, done by `cut`. Nothing: it need not come again.
-    std::optional<next_visit> renew_in_background(steady::time_point cut) noexcept;
+    /// Whose renewals wait for the same server as this one's.
+    std::string server() const { return issuer_->server_for(id_.resource); }
+
+    steady::time_point first_visit() const;
+
+    /// Renews, or, where the lease is lost, ends what is left of it. When to come again, at the
+    /// latest when the lease ends; nothing where it is over.
+    std::optional<steady::time_point> renew_in_background() noexcept;
+
+    /// The lease is lost, but a renewal may have extended it at the issuer, where it would keep
+    /// others out for nothing.
+    bool left_something() const;
+    void end_what_is_left() noexcept;
 
   private:
     enum class state { held, lost, ending, ended };
 
     bool renew_until(steady::time_point deadline);
+    std::optional<steady::time_point> ask_for_renewal(steady::time_point deadline);
     void lose(std::string const& why);
     lock_lost loss() const; // with the mutex held
     steady::time_point attempt_deadline() const;
@@ -77,6 +94,9 @@ class lease {
     std::stop_source stop_;
 
     mutable std::mutex mutex_;
+    std::condition_variable renewal_ended_;
+    int renewals_under_way_ = 0;
+    bool unanswered_renewal_ = false; // since the last one that was answered
     state state_ = state::held;
     steady::time_point valid_until_;
     std::string why_lost_;

@@ -17,10 +17,12 @@ void let_go(std::shared_ptr<detail::lease> lease) noexcept
 {
     if (!lease)
         return;
-    if (lease->shared().belongs_to_this_process())
+    if (lease->shared().belongs_to_this_process()) {
         lease->release();
-    else
+        lease->end_what_is_left();
+    } else {
         new (std::nothrow) std::shared_ptr<detail::lease>{std::move(lease)};
+    }
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "redis_cluster.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "first_answer.hpp"
 
@@ -54,8 +55,8 @@ std::optional<redis_address> redis_cluster::slot_map::owner_of(int slot) const
     return nodes[index];
 }
 
-redis_cluster::redis_cluster(redis_target const& target, redis_connector const& connector)
-    : connector_{connector}, login_{target.login}, seeds_{target.servers}
+redis_cluster::redis_cluster(redis_target const& target, redis_connector connector)
+    : connector_{std::move(connector)}, login_{target.login}, seeds_{target.servers}
 {
 }
 
@@ -85,6 +86,13 @@ std::vector<redis_address> redis_cluster::servers(steady::time_point deadline)
     server_for({}, deadline); // so that they are known
     std::lock_guard const guard{mutex_};
     return map_.nodes;
+}
+
+std::string redis_cluster::known_server_for(std::string_view key) const
+{
+    std::lock_guard const guard{mutex_};
+    auto const owner = map_.owner_of(slot_of(key));
+    return owner ? owner->display() : std::string{};
 }
 
 void redis_cluster::doubt(redis_address const& server)

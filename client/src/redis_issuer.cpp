@@ -45,7 +45,8 @@ std::vector<std::string> words_of(redis_reply const& reply, redis_link& link)
     for (auto const& element : reply.elements)
         words.push_back(element.type == redis_reply::kind::integer ? std::to_string(element.integer)
                                                                    : element.text);
-    if (words.empty())
+    bool const needs_values = !words.empty() && (words[0] == "GRANTED" || words[0] == "SEED");
+    if (words.size() < (needs_values ? 3 : 1))
         throw link_failure{"a script has an unexpected reply", true};
     if (reply.elements.back().type == redis_reply::kind::integer)
         link.note_server_time(reply.elements.back().integer);
@@ -139,6 +140,11 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
         },
         lease.resource, deadline, unresolved);
     return words[0] == "RELEASED";
+}
+
+std::string redis_issuer::server_for(std::string const& resource) const
+{
+    return pool_->topology().known_server_for(keys_for(resource).lock);
 }
 
 redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, block const& offered,

@@ -26,6 +26,7 @@ class redis_issuer final : public issuer {
     std::optional<steady::time_point> renew(held_lease const& lease, milliseconds ttl,
                                             steady::time_point deadline) override;
     bool release(held_lease const& lease, steady::time_point deadline) override;
+    std::string server_for(std::string const& resource) const override;
 
   private:
     // A block reserved for one ticket. Never offered with another: by then it may have been used.

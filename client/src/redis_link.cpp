@@ -1,9 +1,7 @@
 #include "redis_link.hpp"
 
-#include <hiredis/hiredis.h>
-
 #include <array>
-#include <new>
+#include <charconv>
 #include <utility>
 
 namespace fencelock::detail {
@@ -12,53 +10,16 @@ namespace {
 
 constexpr std::chrono::seconds clock_sample_lasts{30};
 
-struct command_deleter {
-    void operator()(char* formatted) const noexcept { redisFreeCommand(formatted); }
-};
-
-redis_reply copied(redisReply const& from)
+// Seconds, or microseconds.
+std::int64_t part_of_time(redis_reply const& element)
 {
-    redis_reply reply;
-    switch (from.type) {
-    case REDIS_REPLY_INTEGER:
-        reply.type = redis_reply::kind::integer;
-        reply.integer = from.integer;
-        break;
-    case REDIS_REPLY_ERROR:
-        reply.type = redis_reply::kind::error;
-        reply.text.assign(from.str, static_cast<std::size_t>(from.len));
-        break;
-    case REDIS_REPLY_STATUS:
-    case REDIS_REPLY_STRING:
-        reply.type = redis_reply::kind::text;
-        reply.text.assign(from.str, static_cast<std::size_t>(from.len));
-        break;
-    case REDIS_REPLY_ARRAY:
-        reply.type = redis_reply::kind::array;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(from.elements); ++i)
-            reply.elements.push_back(copied(*from.element[i]));
-        break;
-    default:
-        break;
-    }
-    return reply;
-}
-
-std::string formatted(std::span<std::string const> arguments)
-{
-    std::vector<char const*> texts;
-    std::vector<std::size_t> sizes;
-    for (auto const& argument : arguments) {
-        texts.push_back(argument.data());
-        sizes.push_back(argument.size());
-    }
-    char* raw = nullptr;
-    auto const size = redisFormatCommandArgv(&raw, static_cast<int>(arguments.size()), texts.data(),
-                                             sizes.data());
-    std::unique_ptr<char, command_deleter> const owned{raw};
-    if (size < 0)
-        throw std::bad_alloc{};
-    return {raw, static_cast<std::size_t>(size)};
+    constexpr std::int64_t end_of_time = 1'000'000'000'000;
+    std::int64_t value = -1;
+    auto const& text = element.text;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    if (value < 0 || value > end_of_time)
+        throw link_failure{"TIME has an unexpected reply", true};
+    return value;
 }
 
 void throw_if_error(redis_reply const& reply)
@@ -69,19 +30,9 @@ void throw_if_error(redis_reply const& reply)
 
 } // namespace
 
-struct redis_link::reader {
-    struct deleter {
-        void operator()(redisReader* r) const noexcept { redisReaderFree(r); }
-    };
-    std::unique_ptr<redisReader, deleter> parser{redisReaderCreate()};
-};
-
 redis_link::redis_link(redis_address address, steady::time_point deadline,
                        std::shared_ptr<tls_context const> tls)
-try : address_{std::move(address)}, socket_{address_, deadline},
-    reader_{std::make_unique<reader>()} {
-    if (!reader_->parser)
-        throw std::bad_alloc{};
+try : address_{std::move(address)}, socket_{address_, deadline} {
     if (tls)
         tls_ = std::make_unique<tls_session>(std::move(tls), socket_, address_.host, deadline);
     greet(deadline);
@@ -94,10 +45,10 @@ redis_link::~redis_link() = default;
 redis_reply redis_link::command(std::span<std::string const> arguments, steady::time_point deadline)
 {
     if (!asking_) {
-        send(formatted(arguments), deadline);
+        send(redis_request(arguments), deadline);
         return receive(deadline);
     }
-    send(formatted(std::array<std::string, 1>{"ASKING"}) + formatted(arguments), deadline);
+    send(redis_request(std::array<std::string, 1>{"ASKING"}) + redis_request(arguments), deadline);
     auto const permission = receive(deadline);
     auto reply = receive(deadline);
     return permission.type == redis_reply::kind::error ? permission : reply;
@@ -153,8 +104,8 @@ void redis_link::ask_time(steady::time_point deadline)
     throw_if_error(reply);
     if (reply.type != redis_reply::kind::array || reply.elements.size() != 2)
         throw link_failure{"TIME has an unexpected reply", true};
-    note_server_time(std::stoll(reply.elements[0].text) * 1000 +
-                     std::stoll(reply.elements[1].text) / 1000);
+    note_server_time(part_of_time(reply.elements[0]) * 1000 +
+                     part_of_time(reply.elements[1]) / 1000);
 }
 
 void redis_link::send(std::string_view bytes, steady::time_point deadline)
@@ -166,19 +117,16 @@ void redis_link::send(std::string_view bytes, steady::time_point deadline)
 }
 
 redis_reply redis_link::receive(steady::time_point deadline)
-{
+try {
     std::array<char, 4096> bytes;
     for (;;) {
-        void* raw = nullptr;
-        if (redisReaderGetReply(reader_->parser.get(), &raw) != REDIS_OK)
-            throw link_failure{"what the server sends is not the Redis protocol", true};
-        if (raw) {
-            std::unique_ptr<void, decltype(&freeReplyObject)> const owned{raw, &freeReplyObject};
-            return copied(*static_cast<redisReply*>(raw));
-        }
+        if (auto reply = reader_.next())
+            return std::move(*reply);
         auto const n = tls_ ? tls_->receive(bytes, deadline) : socket_.receive(bytes, deadline);
-        redisReaderFeed(reader_->parser.get(), bytes.data(), n);
+        reader_.feed({bytes.data(), n});
     }
+} catch (protocol_error const& e) {
+    throw link_failure{e.what(), true};
 }
 
 } // namespace fencelock::detail

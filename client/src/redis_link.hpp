@@ -1,36 +1,20 @@
-// One connection to Redis. The only place that knows hiredis.
+// One connection to Redis.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "clock.hpp"
+#include "redis_reply.hpp"
 #include "redis_url.hpp"
 #include "stream_socket.hpp"
 #include "tls.hpp"
 
 namespace fencelock::detail {
-
-struct redis_reply {
-    enum class kind { nil, text, integer, error, array };
-
-    kind type = kind::nil;
-    std::string text; ///< of text and error
-    std::int64_t integer = 0;
-    std::vector<redis_reply> elements;
-};
-
-/// The server answered with an error; the connection goes on.
-class redis_error : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
 
 /// Speaks RESP2 over a socket of its own, so that a deadline covers a whole reply and not each read
 /// of it, no signal is raised by a closed connection, and TLS does not depend on hiredis. Not
@@ -69,8 +53,6 @@ class redis_link {
     void note_server_time(std::int64_t ms);
 
   private:
-    struct reader;
-
     void greet(steady::time_point deadline);
     void ask_time(steady::time_point deadline);
     void send(std::string_view bytes, steady::time_point deadline);
@@ -79,7 +61,7 @@ class redis_link {
     redis_address const address_;
     stream_socket socket_;
     std::unique_ptr<tls_session> tls_;
-    std::unique_ptr<reader> reader_;
+    redis_reply_reader reader_;
     bool asking_ = false;
     std::optional<std::int64_t> server_ms_;
     steady::time_point server_ms_read_at_{};

@@ -20,32 +20,40 @@ redis_locks::~redis_locks() = default;
 namespace fencelock::detail {
 
 redis_pool::redis_pool(redis_target const& target, redis_options const& options)
-    : options_{options}, connector_{target.tls, options.connect_timeout}, topology_{make_topology(
-                                                                              target, connector_)}
+    : target_{target}, options_{options}, connector_{target.tls, options.connect_timeout}
 {
     check_timeout(options.connect_timeout, "connect_timeout");
     check_timeout(options.command_timeout, "command_timeout");
     check_timeout(options.state_idle, "state_idle");
     check_block_size(options.block_size);
-    idle_ = new idle_links{::getpid()};
+    possessions_ = new_possessions().release();
 }
 
 redis_pool::~redis_pool()
 {
-    auto* const last = idle_.load();
+    auto* const last = possessions_.load();
     if (last->process == ::getpid())
         delete last; // else they are the parent's
 }
 
-// What a parent left is neither used, for one of the two would read the other's replies, nor
-// closed, nor is its mutex touched, which another of its threads may have held when it forked.
-redis_pool::idle_links& redis_pool::idle()
+std::unique_ptr<redis_pool::possessions> redis_pool::new_possessions() const
 {
-    auto* known = idle_.load();
+    auto made = std::make_unique<possessions>();
+    made->process = ::getpid();
+    made->topology = make_topology(target_, connector_);
+    return made;
+}
+
+// What a parent left is not used: of two who read from one connection each would get the other's
+// replies. Nor is it closed; and its mutexes, the topology's included, are not touched, which
+// another of its threads may have held when it forked.
+redis_pool::possessions& redis_pool::own()
+{
+    auto* known = possessions_.load();
     while (known->process != ::getpid()) {
-        auto own = std::make_unique<idle_links>(::getpid());
-        if (idle_.compare_exchange_strong(known, own.get()))
-            known = own.release();
+        auto mine = new_possessions();
+        if (possessions_.compare_exchange_strong(known, mine.get()))
+            known = mine.release();
     }
     return *known;
 }
@@ -56,9 +64,9 @@ std::unique_ptr<redis_link> redis_pool::take(redis_address const& server,
     for (;;) {
         std::unique_ptr<redis_link> link;
         {
-            auto& mine = idle();
+            auto& mine = own();
             std::lock_guard const guard{mine.mutex};
-            auto& of_server = mine.by_server[server.display()];
+            auto& of_server = mine.idle[server.display()];
             if (of_server.empty())
                 break;
             link = std::move(of_server.back());
@@ -73,20 +81,20 @@ std::unique_ptr<redis_link> redis_pool::take(redis_address const& server,
 void redis_pool::give_back(std::unique_ptr<redis_link> link)
 {
     link->ask_before_commands(false);
-    auto& mine = idle();
+    auto& mine = own();
     std::lock_guard const guard{mine.mutex};
-    auto& of_server = mine.by_server[link->address().display()];
+    auto& of_server = mine.idle[link->address().display()];
     if (of_server.size() < options_.idle_connections)
         of_server.push_back(std::move(link));
 }
 
 void redis_pool::doubt(redis_address const& server)
 {
-    topology_->doubt(server);
+    topology().doubt(server);
     links closed_without_the_mutex;
-    auto& mine = idle();
+    auto& mine = own();
     std::lock_guard const guard{mine.mutex};
-    closed_without_the_mutex.swap(mine.by_server[server.display()]);
+    closed_without_the_mutex.swap(mine.idle[server.display()]);
 }
 
 redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,

@@ -36,27 +36,28 @@ class redis_pool {
     /// The server failed, or cannot serve now: its idle connections are of no use either.
     void doubt(redis_address const& server);
 
-    redis_topology& topology() noexcept { return *topology_; }
+    redis_topology& topology() { return *own().topology; }
     redis_options const& options() const noexcept { return options_; }
-    std::string place() const { return topology_->place(); }
+    std::string place() { return topology().place(); }
 
   private:
     using links = std::vector<std::unique_ptr<redis_link>>;
 
-    struct idle_links {
-        explicit idle_links(pid_t owner) : process{owner} {}
-
-        pid_t const process;
+    // What a process knows and has. It is freed in that process only.
+    struct possessions {
+        pid_t process;
+        std::unique_ptr<redis_topology> topology;
         std::mutex mutex;
-        std::map<std::string, links> by_server; // by display() of the server
+        std::map<std::string, links> idle; // by display() of the server
     };
 
-    idle_links& idle();
+    std::unique_ptr<possessions> new_possessions() const;
+    possessions& own();
 
+    redis_target const target_;
     redis_options const options_;
     redis_connector const connector_;
-    std::unique_ptr<redis_topology> const topology_;
-    std::atomic<idle_links*> idle_{nullptr}; // owned in the process that made them only
+    std::atomic<possessions*> possessions_{nullptr};
 };
 
 /// Runs a script by its digest; where the server does not know it (flushed, restarted, failed

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "first_answer.hpp"
 
 namespace fencelock::detail {
 
 namespace {
+
+constexpr std::chrono::seconds longest_idle{1};
+constexpr milliseconds limit_after_idleness{200};
 
 // Host and port of the primary; nothing where this sentinel knows none of that name.
 std::optional<std::vector<redis_reply>>
@@ -26,21 +30,40 @@ primary_known_to(redis_link& sentinel, std::string const& name, steady::time_poi
 
 } // namespace
 
-redis_sentinels::redis_sentinels(redis_target const& target, redis_connector const& connector)
-    : connector_{connector}, name_{target.primary_name}, login_{target.login}, sentinels_{
-                                                                                   target.servers}
+redis_sentinels::redis_sentinels(redis_target const& target, redis_connector connector)
+    : connector_{std::move(connector)}, name_{target.primary_name}, login_{target.login},
+      sentinels_{target.servers}
 {
 }
 
 redis_address redis_sentinels::server_for(std::string_view, steady::time_point deadline)
 {
     std::vector<redis_address> sentinels;
+    std::optional<redis_address> known;
     {
         std::lock_guard const guard{mutex_};
-        if (primary_)
-            return *primary_;
+        auto const now = steady::now();
+        known = primary_;
+        if (known && now - last_asked_for_ < longest_idle) {
+            last_asked_for_ = now;
+            return *known;
+        }
         sentinels = sentinels_;
     }
+    if (!known)
+        return ask(sentinels, deadline);
+    try {
+        return ask(sentinels, std::min(deadline, steady::now() + limit_after_idleness));
+    } catch (std::exception const&) {
+        std::lock_guard const guard{mutex_};
+        last_asked_for_ = steady::now();
+        return *known;
+    }
+}
+
+redis_address redis_sentinels::ask(std::vector<redis_address> const& sentinels,
+                                   steady::time_point deadline)
+{
     auto const named = first_answer(sentinels, connector_, deadline,
                                     [this](redis_link& sentinel, steady::time_point limit) {
                                         return primary_known_to(sentinel, name_, limit);
@@ -52,6 +75,7 @@ redis_address redis_sentinels::server_for(std::string_view, steady::time_point d
     primary.port = named->at(1).text;
     std::lock_guard const guard{mutex_};
     primary_ = primary;
+    last_asked_for_ = steady::now();
     return primary;
 }
 

@@ -31,6 +31,9 @@ class redis_topology {
         return {server_for({}, deadline)};
     }
 
+    /// Where they go as far as is known, by name; for telling servers apart, without asking.
+    virtual std::string known_server_for(std::string_view) const { return {}; }
+
     /// `server` failed, or says that it cannot serve now: where requests go is asked for again.
     virtual void doubt(redis_address const& server) = 0;
 

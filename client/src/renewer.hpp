@@ -1,9 +1,7 @@
-// One thread that renews all leases of a client.
+// Keeps the time of all leases of a client, and has them renewed.
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <thread>
 
 #include "clock.hpp"
 
@@ -11,31 +9,27 @@ namespace fencelock::detail {
 
 class lease;
 
-/// What the renewer needs to know of a lease, each time it looks after it.
-struct next_visit {
-    steady::time_point due;      ///< when to come again, at most `validity`
-    steady::time_point validity; ///< when the lease ends if it is not renewed
-};
-
-/// The thread starts with the first lease. A lease that is gone, or over, is dropped when it is
-/// due. A renewal is cut short where another lease would run out meanwhile, so that losses are told
-/// in time.
+/// One thread keeps the time of all leases and never waits for a server, so a loss is told when it
+/// happens. Renewals are made by helpers, of which only a few wait for one server at a time: one
+/// that is slow delays the renewals of its own leases, and nobody else's. Threads start with the
+/// first lease.
 class renewer {
   public:
     renewer();
-    ~renewer(); ///< by whatever thread, the renewing one included
+    ~renewer(); ///< by whatever thread, one of these included
     renewer(renewer const&) = delete;
     renewer& operator=(renewer const&) = delete;
 
-    void add(std::shared_ptr<lease> const& one, next_visit first);
+    /// Looks after the lease from `first` on, until it is over or forgotten.
+    void add(std::shared_ptr<lease> const& one, steady::time_point first);
+
+    /// The lease is being destroyed.
+    void forget(lease const& one) noexcept;
 
   private:
-    struct schedule;
+    class schedule;
 
-    static void run(std::shared_ptr<schedule> const& shared);
-
-    std::shared_ptr<schedule> schedule_;
-    std::thread thread_;
+    std::shared_ptr<schedule> const schedule_;
 };
 
 } // namespace fencelock::detail

@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -177,6 +183,61 @@ TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)
     EXPECT_EQ(run({"--keys", "plain", "run", "-r", resource, "--", "true"}).code, 77);
     EXPECT_FALSE(shared_redis().command({"GET", "lock:" + resource}));
     EXPECT_EQ(run({"--keys", "plain", "acquire", "-r", resource, "--no-confirm"}).code, 0);
+}
+
+TEST_F(cli, an_acquire_that_a_signal_ends_leaves_no_lease)
+{
+    // The confirmation waits for an older token's transaction.
+    auto const older = acquire();
+    EXPECT_EQ(run({"release", "-r", resource, "--owner", older.owner, "--token", older.token}).code,
+              0);
+    pqxx::connection connection{shared_postgres().conninfo()};
+    pqxx::work tx{connection};
+    tx.exec("SELECT \"Fence it\".fence_check('" + resource + "', " + older.token + ")");
+    for (int const signal : {SIGTERM, SIGINT, SIGHUP}) {
+        cli_program waiting{{"acquire", "-r", resource}, environment};
+        EXPECT_TRUE(wait_until([&] {
+            return shared_redis().command({"GET", lock_key(resource)}).has_value();
+        }));
+        waiting.send(signal);
+        auto const outcome = waiting.wait();
+        EXPECT_EQ(outcome.code, 128 + signal);
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
+    }
+}
+
+// Into a pipe that nobody reads.
+TEST_F(cli, an_acquire_that_nobody_hears_of_leaves_no_lease)
+{
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    ::close(ends[0]);
+    std::vector<std::string> words{FENCELOCK_PROGRAM,
+                                   "--redis",
+                                   shared_redis().socket_url(),
+                                   "--db",
+                                   shared_postgres().conninfo(),
+                                   "acquire",
+                                   "-r",
+                                   resource};
+    std::vector<char*> argv;
+    for (auto& word : words)
+        argv.push_back(word.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    pid_t child = 0;
+    ASSERT_EQ(::posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ), 0);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 70);
+    EXPECT_TRUE(shared_redis().command({"EXISTS", state_key(resource)}) == "1"); // it was granted
+    EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
 }
 
 TEST_F(cli, plain_keys_need_no_database)

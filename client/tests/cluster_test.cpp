@@ -4,7 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <thread>
 
 #include "grant_record.hpp"
@@ -294,6 +299,55 @@ TEST_F(cluster_client, a_release_wakes_a_waiter_blocked_at_the_slots_node)
         EXPECT_EQ(holder.release(), release_outcome::released);
         waiter.join();
     }
+}
+
+TEST_F(cluster_client, a_frozen_node_delays_no_renewal_at_another)
+{
+    std::vector<lock> at_frozen;
+    for (int i = 0; i < 20; ++i)
+        at_frozen.push_back(locks.acquire(resource_of(0), {.ttl = 15s}));
+    std::vector<lock> at_another;
+    for (int i = 0; i < 20; ++i)
+        at_another.push_back(locks.acquire(resource_of(1), {.ttl = 15s}));
+    std::vector<std::chrono::steady_clock::time_point> first_ends;
+    for (auto const& one : at_another)
+        first_ends.push_back(one.valid_until());
+    nodes[0]->pause();
+    for (std::size_t i = 0; i < at_another.size(); ++i) {
+        EXPECT_TRUE(wait_until([&] { return at_another[i].valid_until() > first_ends[i]; }));
+        EXPECT_TRUE(at_another[i].held());
+    }
+    nodes[0]->resume();
+}
+
+// Whatever another thread was asking for when it forked.
+TEST_F(cluster_client, a_forked_child_has_a_way_of_its_own)
+{
+    if (!children_may_start_threads)
+        GTEST_SKIP();
+    std::atomic<bool> done{false};
+    std::vector<std::thread> askers;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        askers.emplace_back([&, resource = resource_of(i)] {
+            while (!done)
+                locks.try_acquire(resource, {.ttl = 60s});
+        });
+    for (int i = 0; i < 20; ++i) {
+        auto const resource = resource_of(0);
+        auto const child = ::fork();
+        if (child == 0) {
+            client own{redis, shared_postgres().conninfo(), {.fall_back = false}};
+            ::_exit(own.try_acquire(resource, {.wait = 60s}) ? 0 : 1);
+        }
+        int status = -1;
+        EXPECT_TRUE(wait_until([&] { return ::waitpid(child, &status, WNOHANG) == child; }));
+        EXPECT_EQ(status, 0);
+        if (status == -1)
+            ::kill(child, SIGKILL);
+    }
+    done = true;
+    for (auto& asker : askers)
+        asker.join();
 }
 
 TEST_F(cluster_client, a_url_of_one_server_says_what_to_do)

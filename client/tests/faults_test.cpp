@@ -137,6 +137,18 @@ TEST_F(faults, a_reader_of_a_frozen_database_gives_up)
     to_postgres.release();
 }
 
+TEST_F(faults, a_database_that_falls_silent_behind_a_new_connection_is_given_up)
+{
+    client new_to_it{shared_postgres().conninfo(), {.attempt_timeout = 300ms}};
+    pqxx::connection blocker{shared_postgres().conninfo()};
+    {
+        pqxx::work tx{blocker};
+        tx.exec("LOCK TABLE pg_catalog.pg_extension IN ACCESS EXCLUSIVE MODE");
+        EXPECT_THROW(new_to_it.try_acquire(resource), issuer_unavailable);
+    }
+    EXPECT_TRUE(new_to_it.try_acquire(resource, {.wait = 120s}));
+}
+
 TEST_F(faults, a_database_lease_that_has_to_wait_too_long_is_not_taken)
 {
     client in_database{shared_postgres().conninfo(), {.attempt_timeout = 300ms}};

@@ -58,6 +58,8 @@ TEST(fork_test, handles_are_inert_in_a_child_and_go_on_in_the_parent)
 
 TEST(fork_test, a_child_can_make_a_client_of_its_own)
 {
+    if (!children_may_start_threads)
+        GTEST_SKIP();
     redis_locks redis{shared_redis().socket_url()};
     client locks{redis, shared_postgres().conninfo()};
     auto const resource = new_resource();
@@ -103,6 +105,8 @@ int connections_of_clients()
 
 TEST(fork_test, parent_and_child_share_no_connection_of_a_redis_locks)
 {
+    if (!children_may_start_threads)
+        GTEST_SKIP();
     redis_locks redis{shared_redis().socket_url()};
     client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
     auto const resource = new_resource();

@@ -204,54 +204,5 @@ TEST_F(leases, may_be_used_by_several_threads)
     EXPECT_EQ(lock.release(), release_outcome::released);
 }
 
-// Counts what a handle does with its issuer.
-class counting_issuer final : public issuer {
-  public:
-    std::string_view name() const noexcept override { return "counting"; }
-
-    std::optional<grant> try_acquire(lease_request const&) override
-    {
-        released = false;
-        return grant{++last, last, clock::now()};
-    }
-
-    std::optional<clock::time_point> renew(held_lease const& lease, std::chrono::milliseconds,
-                                           clock::time_point) override
-    {
-        if (released && lease.token == last)
-            ++renewals_after_release;
-        ++renewals;
-        return clock::now();
-    }
-
-    bool release(held_lease const&, clock::time_point) override
-    {
-        released = true;
-        return true;
-    }
-
-    std::atomic<std::int64_t> last{0};
-    std::atomic<bool> released{false};
-    std::atomic<int> renewals{0};
-    std::atomic<int> renewals_after_release{0};
-};
-
-TEST(lease_states, no_renewal_starts_after_a_release_began)
-{
-    auto const counting = std::make_shared<counting_issuer>();
-    client locks{counting, shared_postgres().conninfo()};
-    for (int i = 0; i < 200 || counting->renewals < 50; ++i) {
-        auto lock = locks.try_acquire("r", {.ttl = 9ms});
-        if (!lock)
-            continue;
-        auto const seen = counting->renewals.load();
-        if (i % 2 == 0) {
-            EXPECT_TRUE(wait_until([&] { return counting->renewals > seen || !lock->held(); }));
-        }
-        lock->release();
-    }
-    EXPECT_EQ(counting->renewals_after_release, 0);
-}
-
 } // namespace
 } // namespace fencelock::test

@@ -230,6 +230,33 @@ TEST_F(sentinels, a_primary_that_was_stopped_grants_no_token_of_its_successor)
     EXPECT_GT(record.grants(), 8u);
 }
 
+// The former primary takes itself for one still when it wakes up, and the client's connection to it
+// is as good as ever.
+TEST_F(sentinels, a_client_that_was_idle_through_a_failover_goes_to_the_successor)
+{
+    grant_record record;
+    claim_one(locks, record);
+    primary.pause();
+    auto const port = std::to_string(replica.port());
+    for (auto& sentinel : watchers)
+        wait_for([&] {
+            auto const named =
+                sentinel->command({"SENTINEL", "get-master-addr-by-name", "the primary"});
+            return named.value_or("").ends_with("\n" + port);
+        });
+    primary.resume();
+    std::optional<lock> held;
+    wait_for([&] {
+        try {
+            held = locks.try_acquire(resource, {.ttl = 1h});
+        } catch (issuer_unavailable const&) { // it may not know of its promotion yet
+        }
+        return held.has_value();
+    });
+    EXPECT_EQ(replica.command({"GET", lock_key(resource)}),
+              std::to_string(held->token()) + ":" + held->owner());
+}
+
 TEST_F(sentinels, a_waiter_of_a_demoted_primary_goes_on_at_its_successor)
 {
     std::optional<lock> holder;

@@ -26,6 +26,9 @@ test_requirements=(
 # Used where the release has them, never a reason to fail.
 optional_requirements=(
     'have clang-format-14|clang-format-14'
+    'have cppcheck|cppcheck'
+    'have clang++|clang'
+    'have_fuzzing_compiler|FUZZER'
 )
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -39,6 +42,10 @@ have_postgresql_development() {
     local pg_config
     pg_config=$(find_pg_config) || return 1
     [[ -f $("$pg_config" --includedir-server)/postgres.h && -f $("$pg_config" --pgxs) ]]
+}
+have_fuzzing_compiler() { # clang with libFuzzer
+    have clang++ && clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null <<<\
+        'extern "C" int LLVMFuzzerTestOneInput(unsigned char const*, unsigned long) { return 0; }'
 }
 compiler_is_new_enough() { # the first with enough of C++20
     local major
@@ -111,6 +118,7 @@ resolved_packages() { # NAME...
     for name in "$@"; do
         case $name in
         REDIS) if package_exists redis-server; then echo redis-server; else echo valkey-server; fi ;;
+        FUZZER) if package_exists libclang-rt-dev; then echo libclang-rt-dev; else echo clang; fi ;;
         POSTGRESQL) echo postgresql ;;
         POSTGRESQL-DEV) echo "postgresql-server-dev-$(server_version)" ;;
         *) echo "$name" ;;

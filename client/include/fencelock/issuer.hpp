@@ -93,6 +93,11 @@ class FENCELOCK_EXPORT issuer {
     /// True where the lease was held and has been ended by this.
     virtual bool release(held_lease const& lease,
                          std::chrono::steady_clock::time_point deadline) = 0;
+
+    /// A name for the server that renewals of this resource's leases wait for. Of those with one
+    /// name only a few are made at a time; those with another do not wait for them. Must not block,
+    /// nor throw. All have one name, unless this says otherwise.
+    virtual std::string server_for(std::string const& resource) const;
 };
 
 } // namespace fencelock

@@ -43,7 +43,7 @@ class FENCELOCK_EXPORT lock {
     lock& operator=(lock&& other) noexcept; ///< releases what this held before
 
     /// Releases. Never throws; an answer that does not come is waited for until the attempt
-    /// timeout.
+    /// timeout, that of a renewal under way first.
     ~lock();
 
     std::string const& resource() const;
@@ -71,8 +71,8 @@ class FENCELOCK_EXPORT lock {
     /// issuer_unavailable or outcome_unknown where there is no answer: the lease goes on as it was.
     bool renew();
 
-    /// Ends the lease. Renewal ends with the beginning of this. Throws nothing; see
-    /// release_outcome.
+    /// Ends the lease. No renewal begins after this has, and it waits for one that is under way.
+    /// Throws nothing; see release_outcome.
     release_outcome release() noexcept;
 
     /// Gives the lease away: from here on this handle neither renews nor releases it, and holds

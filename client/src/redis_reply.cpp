@@ -1,0 +1,119 @@
+#include "redis_reply.hpp"
+
+#include <hiredis/hiredis.h>
+
+#include <new>
+
+namespace fencelock::detail {
+
+namespace {
+
+struct command_deleter {
+    void operator()(char* formatted) const noexcept { redisFreeCommand(formatted); }
+};
+
+struct reply_deleter {
+    void operator()(void* reply) const noexcept { freeReplyObject(reply); }
+};
+
+struct reader_deleter {
+    void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
+};
+
+redis_reply copied(redisReply const& from)
+{
+    redis_reply reply;
+    switch (from.type) {
+    case REDIS_REPLY_INTEGER:
+        reply.type = redis_reply::kind::integer;
+        reply.integer = from.integer;
+        break;
+    case REDIS_REPLY_ERROR:
+        reply.type = redis_reply::kind::error;
+        reply.text.assign(from.str, static_cast<std::size_t>(from.len));
+        break;
+    case REDIS_REPLY_STATUS:
+    case REDIS_REPLY_STRING:
+        reply.type = redis_reply::kind::text;
+        reply.text.assign(from.str, static_cast<std::size_t>(from.len));
+        break;
+    case REDIS_REPLY_ARRAY:
+        reply.type = redis_reply::kind::array;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(from.elements); ++i)
+            reply.elements.push_back(copied(*from.element[i]));
+        break;
+    default:
+        break;
+    }
+    return reply;
+}
+
+// More elements than any reply has: room for them is made before they come.
+constexpr std::size_t most_elements = 1 << 20;
+
+// hiredis' own functions but for that limit, which not every version has. (The type of a count
+// differs between versions.)
+redisReplyObjectFunctions* bounded(redisReplyObjectFunctions const* usual)
+{
+    static auto const* const original = usual;
+    static auto functions = [] {
+        auto changed = *original;
+        changed.createArray = [](auto const* task, auto count) -> void* {
+            if (static_cast<std::size_t>(count) > most_elements)
+                return nullptr;
+            return original->createArray(task, count);
+        };
+        return changed;
+    }();
+    return &functions;
+}
+
+} // namespace
+
+std::string redis_request(std::span<std::string const> arguments)
+{
+    std::vector<char const*> texts;
+    std::vector<std::size_t> sizes;
+    for (auto const& argument : arguments) {
+        texts.push_back(argument.data());
+        sizes.push_back(argument.size());
+    }
+    char* raw = nullptr;
+    auto const size = redisFormatCommandArgv(&raw, static_cast<int>(arguments.size()), texts.data(),
+                                             sizes.data());
+    std::unique_ptr<char, command_deleter> const owned{raw};
+    if (size < 0)
+        throw std::bad_alloc{};
+    return {raw, static_cast<std::size_t>(size)};
+}
+
+struct redis_reply_reader::parser {
+    std::unique_ptr<redisReader, reader_deleter> reader{redisReaderCreate()};
+};
+
+redis_reply_reader::redis_reply_reader() : parser_{std::make_unique<parser>()}
+{
+    if (!parser_->reader)
+        throw std::bad_alloc{};
+    parser_->reader->fn = bounded(parser_->reader->fn);
+}
+
+redis_reply_reader::~redis_reply_reader() = default;
+
+void redis_reply_reader::feed(std::string_view bytes)
+{
+    redisReaderFeed(parser_->reader.get(), bytes.data(), bytes.size()); // next() tells a failure
+}
+
+std::optional<redis_reply> redis_reply_reader::next()
+{
+    void* raw = nullptr;
+    if (redisReaderGetReply(parser_->reader.get(), &raw) != REDIS_OK)
+        throw protocol_error{"what the server sends is not the Redis protocol"};
+    if (!raw)
+        return std::nullopt;
+    std::unique_ptr<void, reply_deleter> const owned{raw};
+    return copied(*static_cast<redisReply*>(raw));
+}
+
+} // namespace fencelock::detail
