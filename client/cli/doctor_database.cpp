@@ -135,9 +135,9 @@ try {
 
 } // namespace
 
-std::vector<finding> examine_database(arguments const& given)
+void examine_database(arguments const& given, std::vector<finding>& all)
 {
-    findings found{"database"};
+    findings found{all, "database"};
     database_look database{*given.db};
     check_server(found, database);
     check_claims(found, database);
@@ -148,7 +148,6 @@ std::vector<finding> examine_database(arguments const& given)
         if (given.keys == key_preset::plain)
             check_plain(found, database, schema);
     }
-    return found.all();
 }
 
 } // namespace fencelock::cli

@@ -112,9 +112,11 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
     bool const passes_by = lease.refused_up_to != 0 && pool_->options().keys == key_preset::tagged;
     auto const refused = passes_by ? std::to_string(lease.refused_up_to) : std::string{};
     bool unresolved = false;
+    bool by_lock_alone = false;
     auto const [words, sent_at] = ask(
         [&](attempt const& now) {
-            return run_release(now, keys, {lease.owner, std::to_string(lease.token), refused});
+            return run_release(now, keys, {lease.owner, std::to_string(lease.token), refused},
+                               by_lock_alone);
         },
         lease.resource, deadline, unresolved);
     return words[0] == "RELEASED";
@@ -226,9 +228,10 @@ void redis_issuer::abandon(lease_request const& request) noexcept
 try {
     auto const keys = keys_for(request.resource);
     bool unresolved = false;
+    bool by_lock_alone = false;
     ask(
         [&](attempt const& now) {
-            return run_release(now, keys, {request.owner, {}, {}});
+            return run_release(now, keys, {request.owner, {}, {}}, by_lock_alone);
         },
         request.resource, steady::now() + abandon_limit, unresolved);
 } catch (std::exception const&) { // the TTL ends it
@@ -249,21 +252,20 @@ redis_keys redis_issuer::keys_for(std::string const& resource) const
     return keys;
 }
 
-// While a slot moves, its node runs no script for a key that is there and one that is not. A lock
-// can be released all the same: the wake list is only a hint, and of tokens that were refused, the
-// next refusal tells again.
+// While a slot moves, no script is run for a key that is there and one that is not. A lock can be
+// released all the same, from the beginning by its key alone, which is at one of the two nodes: the
+// wake list is only a hint, and of tokens that were refused, the next refusal tells again.
 redis_reply redis_issuer::run_release(attempt const& now, redis_keys const& keys,
-                                      std::array<std::string, 3> arguments)
-{
-    try {
+                                      std::array<std::string, 3> arguments, bool& by_lock_alone)
+try {
+    if (!by_lock_alone)
         return run_script(now.link, release_script, std::array{keys.lock, keys.wake, keys.state},
                           arguments, now.deadline);
-    } catch (redis_error const& e) {
-        if (!passes_at_once(e.what()))
-            throw;
-        arguments[2].clear();
-        return run_script(now.link, release_script, std::array{keys.lock}, arguments, now.deadline);
-    }
+    arguments[2].clear();
+    return run_script(now.link, release_script, std::array{keys.lock}, arguments, now.deadline);
+} catch (redis_error const& e) {
+    by_lock_alone = by_lock_alone || passes_at_once(e.what());
+    throw;
 }
 
 std::string redis_issuer::not_after(attempt const& now)

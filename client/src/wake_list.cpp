@@ -13,11 +13,12 @@ namespace {
 // Those who wait for a lease to run out are told by nobody: they come back one by one.
 constexpr milliseconds spread{50};
 
-// As BLPOP takes it: seconds, in which 0 would be for ever.
+// As BLPOP takes it: seconds, in which 0 would be for ever. Before version 7 Redis cuts off
+// fractions of a millisecond, and what is 0.001 to us is a little less to it.
 std::string seconds_text(milliseconds t)
 {
     std::array<char, 32> text;
-    auto const ms = std::max<long long>(t.count(), 1);
+    auto const ms = std::max<long long>(t.count(), 2);
     std::snprintf(text.data(), text.size(), "%lld.%03lld", ms / 1000, ms % 1000);
     return text.data();
 }

@@ -30,6 +30,13 @@ optional_requirements=(
     'have clang++|clang'
     'have_fuzzing_compiler|FUZZER'
 )
+# What the same checks can be run with instead, and PostgreSQL's own suite.
+variant_requirements=(
+    'have clang++|clang'
+    'have redis-server|redis-server'
+    'have valkey-server|valkey-server'
+    'have dpkg-source|dpkg-dev'
+)
 
 have() { command -v "$1" >/dev/null 2>&1; }
 have_module() { have pkg-config && pkg-config --exists "$1"; }
