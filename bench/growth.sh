@@ -18,7 +18,7 @@ bench_growth() {
     for size in "${growth_sizes[@]}"; do
         psql_quiet -c "CREATE DATABASE resources_$size"
         database=resources_$size psql_quiet -c "CREATE EXTENSION fencelock" -c "
-            INSERT INTO fence_resource (resource, mark) SELECT 'order:' || n, 1 FROM generate_series(1, $size) AS n" \
+            INSERT INTO fence_resource (resource, mark, changed_at) SELECT 'order:' || n, 1, now() FROM generate_series(1, $size) AS n" \
             -c "VACUUM ANALYZE fence_resource" -c CHECKPOINT
     done
     printf 'check\tround\tresources\tmicroseconds\n' >"$data"

@@ -13,7 +13,7 @@ header_exists() { [[ -f /usr/include/$1 ]]; }
 if [[ -n $quick ]]; then
     instruction_ranges=(1 100 101 600)
 else
-    instruction_ranges=(1 1000 1001 5000)
+    instruction_ranges=(1 500 501 2500)
 fi
 
 # One statement; every row is a resource of its own, which this session has met before.
