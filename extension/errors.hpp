@@ -64,6 +64,8 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
 [[noreturn]] void raise_bad_idle_time();
 [[noreturn]] void raise_bad_receipt(std::string_view receipt);
 [[noreturn]] void raise_bad_mark(token mark, std::string_view resource);
+// 55P03: above is in a generation that another history has begun
+[[noreturn]] void raise_foreign_generation(std::string_view resource, token above, int64 seconds);
 // 42501
 [[noreturn]] void raise_superuser_required(const char* function);
 // 2200H

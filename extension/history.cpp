@@ -164,6 +164,12 @@ int64 next_generation(int64 current)
     return std::max(current + 1, generation_by_clock());
 }
 
+int64 seconds_to_generation(int64 number)
+{
+    TimestampTz begin = clock_origin + number * clock_interval;
+    return std::max(INT64CONST(1), (begin - GetCurrentTimestamp()) / USECS_PER_SEC + 1);
+}
+
 const char* history_id()
 {
     std::string_view identity = identity_now();

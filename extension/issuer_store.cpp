@@ -141,16 +141,20 @@ void end_change(const issuer_change& change)
 }
 
 // The last token of a reservation of n above base that stays inside a generation, starting the next
-// one where the current has no room. Tokens that were accepted or issued beyond all generations are
-// simply counted on.
+// one where the current has no room. Where base lies in that one already, another history began it,
+// such as that of a promoted standby whose primary this still is, and may have handed out more of
+// it than is known here: then this has to wait for a later one. Tokens that were accepted or issued
+// beyond all generations are simply counted on.
 token reservation_end(const issuer_change& change, token base, int64 n)
 {
     int64 generation = current_generation();
     token start = std::max(base, start_of_generation(generation));
     if (start <= start_of_generation(generation + 1) - n)
         return start + n;
-    token limit = start_of_generation(next_generation(generation) + 1);
-    if (base <= limit - n) {
+    int64 next = next_generation(generation);
+    if (base <= start_of_generation(next + 1) - n) {
+        if (base > start_of_generation(next))
+            raise_foreign_generation(change.resource, base, seconds_to_generation(next + 1));
         generation = start_generation_after(generation);
         return std::max(base, start_of_generation(generation)) + n;
     }

@@ -132,9 +132,14 @@ class PostgresNode:
         self.fork_lsn = lsn_number(last.split()[1])
         return self.fork_lsn
 
+    def generation(self):
+        """Of tokens, the newest that this server's history has started; -1 where there is none yet."""
+        return self.value("SELECT coalesce(max(generation), -1) FROM fence_history_state")
+
     def issues(self):
         """What this server knows about issues and marks now."""
         return {
+            "generation": self.generation(),
             "issued": dict(self.rows("SELECT resource, issued FROM fence_issuer")),
             "marks": dict(self.rows("SELECT resource, mark FROM fence_resource")),
         }
