@@ -222,6 +222,6 @@ run_demo() {
 
 # A short run of all faults, forged histories of it, and a run without enforcement.
 run_torture() {
-    counted_suite "torture" '^ok ' '^not ok ' '' torture --self-test --seed 1
+    counted_suite "torture" '^ok ' '^not ok ' '' torture --self-test --seed 2
     $suite_ok || grep -A 12 '^VIOLATION' "$log_dir/torture.log" | head -n 200 || true
 }

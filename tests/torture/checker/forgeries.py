@@ -219,6 +219,16 @@ def a_rolled_back_write_is_there(evidence):
 
 
 @forgery
+def a_receipt_tells_a_lie(evidence):
+    tx, _ = _first(_committed(evidence, way="check"), "commit")
+    told = _event(evidence, "committed", tx=tx)
+    told.update(e="unknown")
+    events = next(events for events in evidence.histories.values() if told in events)
+    events.append({"t": told["t"], "e": "asked", "tx": tx, "outcome": "aborted"})
+    return "not undone"
+
+
+@forgery
 def half_of_a_commit_of_unknown_outcome_is_there(evidence):
     tx = _first((tx for tx, count in _committed(evidence) if count > 1), "commit of two rows")
     _event(evidence, "committed", tx=tx)["e"] = "unknown"

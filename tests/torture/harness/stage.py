@@ -18,13 +18,14 @@ RESOURCES = 2                  # of each family (acct, solo, once) in each group
 
 
 class Stage:
-    def __init__(self, directory, installation, worker_program, seed, workers=4):
+    def __init__(self, directory, installation, worker_program, seed, fsync=True, workers=4):
         self.primary = self.standby = self.redis = self.replica = None
         self.watched, self.sentinels = [], []
         self.directory = directory
         self.installation = installation
         self.worker_program = worker_program
         self.seed = seed
+        self.fsync = fsync
         self.random = random.Random(f"{seed}/stage")
         os.makedirs(directory, exist_ok=True)
         self.journal = Journal(os.path.join(directory, "nemesis.jsonl"))
@@ -49,7 +50,7 @@ class Stage:
     # PostgreSQL: a primary and a standby that streams through a link.
 
     def _open_postgres(self, enforce):
-        self.primary = PostgresNode(self.installation, self.directory, "pg1")
+        self.primary = PostgresNode(self.installation, self.directory, "pg1", self.fsync)
         self.primary.make_cluster()
         self.primary.start()
         self.primary.execute_file(os.path.join(HERE, "schema.sql"))
@@ -68,7 +69,7 @@ class Stage:
         self.pg_replication.refusing = False
         self.pg_replication.route(self.primary.port)
         name = f"pg{len(self.retired) + 2}"
-        self.standby = PostgresNode(self.installation, self.directory, name)
+        self.standby = PostgresNode(self.installation, self.directory, name, self.fsync)
         self.standby.make_standby_of(self.primary, self.pg_replication.port)
         self.standby.start()
 
