@@ -57,6 +57,16 @@ RESET enable_seqscan;
 RESET enable_bitmapscan;
 DROP INDEX maint_marks;
 
+-- So is one that has to be computed, of some of the rows.
+CREATE INDEX maint_computed ON fence_resource ((mark % 1000)) WHERE mark > 70000;
+SELECT count(*) FROM generate_series(201, 300) AS n WHERE fence_check('maint:' || n, 70000 + n);
+SELECT count(*) FROM generate_series(1201, 1300) AS n WHERE fence_check('maint:' || n, 69500 + n);
+SET enable_seqscan = off;
+SELECT count(*) FROM fence_resource WHERE mark > 70000 AND mark % 1000 BETWEEN 201 AND 800;
+SELECT resource FROM fence_resource WHERE mark > 70000 AND mark % 1000 = 250;
+RESET enable_seqscan;
+DROP INDEX maint_computed;
+
 -- Rows that are gone, as a superuser may make them, are unknown; their names start anew.
 DELETE FROM fence_resource WHERE resource LIKE 'maint:%';
 SELECT fence_token('maint:3') IS NULL, fence_check('maint:3', 1), fence_token('maint:3');

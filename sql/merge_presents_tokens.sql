@@ -39,4 +39,18 @@ SELECT * FROM merged ORDER BY id;
 MERGE INTO merged USING incoming ON merged.id = incoming.id WHEN MATCHED THEN DO NOTHING;
 -- An UPDATE beside it is no MERGE: the SET list counts again.
 UPDATE merged SET fence_token = fence_token WHERE id = 1;
+-- The same where a MERGE is a session's first statement, whose guard loads the module, and where it is explained.
+\connect -
+\set VERBOSITY sqlstate
+MERGE INTO merged USING incoming ON merged.id = incoming.id
+    WHEN MATCHED AND merged.id = 1 THEN UPDATE SET note = 'no token'
+    WHEN MATCHED THEN UPDATE SET note = incoming.note, fence_token = incoming.token + 1;
+\connect -
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) MERGE INTO merged USING incoming ON merged.id = incoming.id
+    WHEN MATCHED AND merged.id = 1 THEN UPDATE SET note = 'no token'
+    WHEN MATCHED THEN UPDATE SET note = incoming.note, fence_token = incoming.token + 1;
+\connect -
+UPDATE merged SET fence_token = fence_token WHERE id = 1;
+SELECT * FROM merged ORDER BY id;
+\set VERBOSITY default
 DROP TABLE merged, incoming;

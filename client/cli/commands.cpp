@@ -53,11 +53,12 @@ int tell(bool was_ours, char const* done, arguments const& given)
 int acquire(arguments const& given)
 try {
     signal_inbox inbox;
-    std::signal(SIGPIPE, SIG_IGN); // for print_grant() to notice
+    static_cast<void>(std::signal(SIGPIPE, SIG_IGN)); // for print_grant() to notice
     session with{given};
     auto options = with.options();
     options.renew = false;
     auto held = take_lock(with, given, options, inbox);
+    with.tell_fallback(held);
     print_grant(held, given);
     held.detach();
     return success;

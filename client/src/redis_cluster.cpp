@@ -1,6 +1,7 @@
 #include "redis_cluster.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "first_answer.hpp"
 
@@ -54,8 +55,8 @@ std::optional<redis_address> redis_cluster::slot_map::owner_of(int slot) const
     return nodes[index];
 }
 
-redis_cluster::redis_cluster(redis_target const& target, redis_connector const& connector)
-    : connector_{connector}, login_{target.login}, seeds_{target.servers}
+redis_cluster::redis_cluster(redis_target const& target, redis_connector connector)
+    : connector_{std::move(connector)}, login_{target.login}, seeds_{target.servers}
 {
 }
 

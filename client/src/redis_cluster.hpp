@@ -22,7 +22,7 @@ int slot_of(std::string_view key);
 /// corrected by MOVED, and asked for again after each doubt, of the doubted node last.
 class redis_cluster final : public redis_topology {
   public:
-    redis_cluster(redis_target const& target, redis_connector const& connector);
+    redis_cluster(redis_target const& target, redis_connector connector);
 
     redis_address server_for(std::string_view key, steady::time_point deadline) override;
     std::vector<redis_address> servers(steady::time_point deadline) override;

@@ -48,7 +48,8 @@ redis_reply redis_link::command(std::span<std::string const> arguments, steady::
         send(redis_request(arguments), 1, deadline);
         return receive_last(1, deadline);
     }
-    send(redis_request(std::array<std::string, 1>{"ASKING"}) + redis_request(arguments), 2, deadline);
+    send(redis_request(std::array<std::string, 1>{"ASKING"}) + redis_request(arguments), 2,
+         deadline);
     auto const permission = receive_last(2, deadline);
     auto reply = receive_last(1, deadline);
     return permission.type == redis_reply::kind::error ? permission : reply;

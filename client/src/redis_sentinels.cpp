@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "first_answer.hpp"
 
@@ -29,9 +30,9 @@ primary_known_to(redis_link& sentinel, std::string const& name, steady::time_poi
 
 } // namespace
 
-redis_sentinels::redis_sentinels(redis_target const& target, redis_connector const& connector)
-    : connector_{connector}, name_{target.primary_name}, login_{target.login}, sentinels_{
-                                                                                   target.servers}
+redis_sentinels::redis_sentinels(redis_target const& target, redis_connector connector)
+    : connector_{std::move(connector)}, name_{target.primary_name}, login_{target.login},
+      sentinels_{target.servers}
 {
 }
 

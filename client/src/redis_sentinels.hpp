@@ -18,7 +18,7 @@ namespace fencelock::detail {
 /// that asks a sentinel again, for a moment; where none answers, what was known stays.
 class redis_sentinels final : public redis_topology {
   public:
-    redis_sentinels(redis_target const& target, redis_connector const& connector);
+    redis_sentinels(redis_target const& target, redis_connector connector);
 
     redis_address server_for(std::string_view key, steady::time_point deadline) override;
     void doubt(redis_address const& server) override;

@@ -169,8 +169,27 @@ TEST_F(cli, where_no_issuer_can_be_reached_it_is_69)
         run_cli({"--redis", shared_redis().socket_url(), "acquire", "-r", resource});
     EXPECT_EQ(no_issuer.code, 69);
     EXPECT_NE(no_issuer.err.find("--db"), std::string::npos);
-    // With a database, Redis away is no reason to fail.
-    EXPECT_EQ(run({"--redis", nowhere, "acquire", "-r", resource}).code, 0);
+}
+
+TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
+{
+    std::vector<std::string> const nowhere{"--redis", "redis://127.0.0.1:1"};
+    auto const at = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), nowhere.begin(), nowhere.end());
+        return run(arguments);
+    };
+    std::string const told = "fencelock: the lock of \"" + resource +
+                             "\" is a lease in PostgreSQL, because Redis at 127.0.0.1:1: ";
+    auto const taken = at({"acquire", "-r", resource, "--owner", "me"});
+    EXPECT_EQ(taken.code, 0);
+    EXPECT_NE(taken.out.find(" me database\n"), std::string::npos);
+    EXPECT_EQ(taken.err.rfind(told, 0), 0u) << taken.err;
+    auto const token = std::to_string(mark_of(shared_postgres(), resource));
+    EXPECT_EQ(run({"release", "-r", resource, "--owner", "me", "--token", token}).code, 0);
+    EXPECT_EQ(at({"run", "-r", resource, "--", "true"}).err.rfind(told, 0), 0u);
+    // Where Redis answers, and where none was named, there is nothing to tell.
+    EXPECT_EQ(run({"run", "-r", resource, "--", "true"}).err, "");
+    EXPECT_EQ(run_cli({"run", "-r", resource, "--", "true"}, {environment[1]}).err, "");
 }
 
 TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)

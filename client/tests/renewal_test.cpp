@@ -15,11 +15,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool memory_is_ours = false; // most of it is the sanitizer's
-#else
-constexpr bool memory_is_ours = true;
-#endif
+constexpr bool memory_is_ours = !address_sanitizer && !thread_sanitizer; // else mostly theirs
 
 // A line of this process's status: a number, of KiB where it is memory.
 long status_of_process(std::string const& name)

@@ -5,6 +5,7 @@
 
 #include <fencelock/fencelock.hpp>
 
+#include "sanitizers.hpp"
 #include "support/postgres_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/tcp_proxy.hpp"
@@ -17,11 +18,7 @@ using test_support::wait_until;
 
 /// ThreadSanitizer ends a forked child that starts threads (by die_after_fork, or because it takes
 /// them for the parent's).
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool children_may_start_threads = false;
-#else
-inline constexpr bool children_may_start_threads = true;
-#endif
+inline constexpr bool children_may_start_threads = !thread_sanitizer;
 
 /// Started when first used, with the extension installed. For tests that do not disturb it.
 test_support::postgres_server& shared_postgres();

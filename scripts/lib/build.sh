@@ -3,7 +3,7 @@
 # own objects nor this build disturb each other. Sourced after run.sh and servers.sh; the current
 # directory is the checkout's top.
 
-build_dir=$PWD/build/${0##*/}
+build_dir=$PWD/build/${build_name:-${0##*/}}
 tree=$build_dir/tree
 prefix=$build_dir/prefix # where the client is installed for its consumers
 jobs=$(nproc)

@@ -118,7 +118,8 @@ class FENCELOCK_EXPORT client {
     /// that two who want the same ones never wait for each other, within one wait. Equal names
     /// count once. What was taken first is renewed while the rest is waited for (with
     /// options.renew), and released where it is waited for in vain. Throws as for one resource, and
-    /// invalid_argument for none at all; options.on_lost is called for each that is lost.
+    /// invalid_argument for none at all; options.on_lost is called for each that is lost. A single
+    /// name in braces may be taken for that of one lock: give a vector where it is to be a set.
     std::optional<lock_set> try_acquire(std::vector<std::string> resources,
                                         acquire_options const& options = {});
     std::optional<lock_set> try_acquire(std::initializer_list<std::string_view> resources,
