@@ -1,5 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <map>
+
+#include <fencelock/errors.hpp>
+#include <fencelock/redlock_locks.hpp>
 
 #include "doctor.hpp"
 #include "keys.hpp"
@@ -92,8 +96,9 @@ void check_rights(findings& found, redis_look& redis, key_preset preset)
     for (std::size_t i = 0; i + 1 < tried.elements.size(); i += 2)
         add_refusal(found, tried.elements[i].text, tried.elements[i + 1].text);
 
+    // 0.001 would be 0 to Redis before version 7: for ever.
     std::array<std::vector<std::string>, 3> const direct{
-        {{"TIME"}, {"PTTL", keys.lock}, {"BLPOP", keys.wake, "0.001"}}};
+        {{"TIME"}, {"PTTL", keys.lock}, {"BLPOP", keys.wake, "0.002"}}};
     for (auto const& command : direct) {
         auto const reply = redis.ask(command);
         if (reply.type == redis_reply::kind::error)
@@ -154,31 +159,95 @@ void check_clock(findings& found, redis_look& redis)
                    before, local_ms());
 }
 
-} // namespace
-
-std::vector<finding> examine_redis(arguments const& given)
+void check_server(findings& found, redis_look& redis, key_preset preset)
 {
-    redis_look redis{given};
-    auto const servers = redis.servers();
-    std::vector<finding> all;
-    for (auto const& server : servers) {
-        findings found{servers.size() == 1 ? "redis" : server.display()};
-        redis.go_to(server);
-        check_role(found, redis);
-        check_eviction(found, redis, given.keys);
-        check_persistence(found, redis, given.keys);
-        check_clock(found, redis);
-        all.insert(all.end(), found.all().begin(), found.all().end());
+    check_role(found, redis);
+    check_eviction(found, redis, preset);
+    check_persistence(found, redis, preset);
+    check_clock(found, redis);
+}
+
+void examine_one(std::string const& url, key_preset keys, std::vector<finding>& all)
+{
+    redis_look redis{url, keys};
+    if (redis.target().what == detail::redis_target::kind::sentinels)
+        examine_sentinels(redis, redis.target(), all);
+    bool const is_cluster = redis.target().what == detail::redis_target::kind::cluster;
+    bool all_answer = true;
+    for (auto const& server : redis.servers()) {
+        findings found{all, is_cluster ? server.display() : "redis"};
+        try {
+            redis.go_to(server);
+            if (is_cluster)
+                check_cluster(found, redis);
+            check_server(found, redis, keys);
+        } catch (issuer_unavailable const& e) {
+            if (!is_cluster)
+                throw;
+            all_answer = false;
+            found.add(std::string{"it does not answer: "} + e.what(),
+                      "start it, or promote a replica of it: until then its slots grant no locks");
+        }
     }
-    findings found{"redis"};
-    check_rights(found, redis, given.keys);
-    if (given.keys == key_preset::plain)
+    findings found{all, "redis"};
+    if (all_answer)
+        check_rights(found, redis, keys);
+    else
+        found.not_checked("the rights of this user (a node does not answer)");
+    if (keys == key_preset::plain)
         found.add(
             "plain keys: tokens repeat where Redis loses a counter or fails over, and there is "
             "no fallback to PostgreSQL",
             "use tagged keys once no other client shares these locks");
-    all.insert(all.end(), found.all().begin(), found.all().end());
-    return all;
+}
+
+// Each of the servers; and that they are as many as the URLs.
+void examine_redlock(std::vector<std::string> const& urls, std::vector<finding>& all)
+{
+    redlock_locks const are_usable{urls};
+    std::map<std::string, std::string> place_of_run;
+    std::size_t answered = 0;
+    for (auto const& url : urls) {
+        redis_look redis{url, key_preset::tagged};
+        findings found{all, redis.place()};
+        try {
+            redis.go_to(redis.servers().front());
+            ++answered;
+            check_server(found, redis, key_preset::tagged);
+            check_rights(found, redis, key_preset::tagged);
+            auto const run = value_in(redis.info("server").value_or(""), "run_id");
+            auto const [known, is_new] = place_of_run.emplace(run, redis.place());
+            if (run.empty())
+                found.not_checked("whether it is listed twice (this user may not see INFO server)");
+            else if (!is_new)
+                found.add("it is the same server as " + known->second + ", and votes twice",
+                          "give each server once");
+        } catch (issuer_unavailable const& e) {
+            found.add(std::string{"it does not answer: "} + e.what(),
+                      "start it: locks need " + std::to_string(urls.size() / 2 + 1) + " of the " +
+                          std::to_string(urls.size()) + " servers");
+        } catch (configuration_error const& e) {
+            found.add(std::string{"it refuses: "} + e.what(), "cure what the error names");
+        }
+    }
+    findings found{all, "redlock"};
+    if (urls.size() % 2 == 0)
+        found.add(std::to_string(urls.size()) +
+                      " servers survive the loss of no more of them than " +
+                      std::to_string(urls.size() - 1) + " do",
+                  "add a server, or take one away");
+    if (answered <= urls.size() / 2)
+        throw issuer_unavailable{"no majority of the servers answers"};
+}
+
+} // namespace
+
+void examine_redis(arguments const& given, std::vector<finding>& all)
+{
+    if (given.redis.size() == 1)
+        examine_one(given.redis.front(), given.keys, all);
+    else
+        examine_redlock(given.redis, all);
 }
 
 } // namespace fencelock::cli

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <thread>
 
+#include "support/redis_nodes.hpp"
+
 namespace fencelock::test {
 namespace {
 
@@ -190,6 +192,17 @@ TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
     EXPECT_EQ(run_cli({"run", "-r", resource, "--", "true"}, {environment[1]}).err, "");
 }
 
+TEST_F(cli, a_database_without_the_extension_is_named)
+{
+    shared_postgres().create_database("without");
+    auto const outcome = run({"--db", shared_postgres().conninfo("without"), "acquire", "-r", "x"});
+    EXPECT_EQ(outcome.code, 70);
+    EXPECT_EQ(
+        outcome.err,
+        "fencelock: the database \"without\" has no extension fencelock: run CREATE EXTENSION "
+        "fencelock in it, as a superuser\n");
+}
+
 TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)
 {
     // The database issues tokens of this resource by itself: what Redis counts beyond them was
@@ -349,30 +362,13 @@ TEST_F(cli, bash_completes_commands_options_and_presets)
 // Both nodes of a cluster, each with half of the slots.
 TEST_F(cli, show_and_doctor_look_at_every_node_of_a_cluster)
 {
-    constexpr int slots = 16384;
-    std::vector<std::unique_ptr<test_support::redis_server>> nodes;
-    for (int i = 0; i < 2; ++i) {
-        auto& node = nodes.emplace_back(std::make_unique<test_support::redis_server>(
-            test_support::redis_options{.arguments = {"--cluster-enabled", "yes"}}));
-        std::vector<std::string> add{"CLUSTER", "ADDSLOTS"};
-        for (int slot = i * slots / 2; slot < (i + 1) * slots / 2; ++slot)
-            add.push_back(std::to_string(slot));
-        node->command(add);
-        node->command({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
-        node->command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes[0]->port())});
-    }
-    for (auto const& node : nodes)
-        ASSERT_TRUE(wait_until([&] {
-            return node->command({"CLUSTER", "INFO"}).value().find("cluster_state:ok") !=
-                   std::string::npos;
-        }));
-    std::vector<std::string> const of_cluster{"FENCELOCK_REDIS=redis+cluster://127.0.0.1:" +
-                                                  std::to_string(nodes[0]->port()),
+    test_support::redis_nodes nodes{2};
+    std::vector<std::string> const of_cluster{"FENCELOCK_REDIS=" + nodes.url(),
                                               "FENCELOCK_DB=" + shared_postgres().conninfo()};
 
     std::vector<std::string> held;
     auto const on_both = [&] {
-        return nodes[0]->command({"DBSIZE"}) != "0" && nodes[1]->command({"DBSIZE"}) != "0";
+        return nodes[0].command({"DBSIZE"}) != "0" && nodes[1].command({"DBSIZE"}) != "0";
     };
     while (!on_both()) {
         held.push_back(new_resource());
@@ -385,8 +381,8 @@ TEST_F(cli, show_and_doctor_look_at_every_node_of_a_cluster)
 
     auto const found = run_cli({"doctor"}, of_cluster);
     EXPECT_EQ(found.code, 1) << found.err;
-    for (auto const& node : nodes)
-        EXPECT_NE(found.out.find("Redis at 127.0.0.1:" + std::to_string(node->port()) +
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        EXPECT_NE(found.out.find("Redis at 127.0.0.1:" + std::to_string(nodes[i].port()) +
                                  ": there is no append-only file"),
                   std::string::npos)
             << found.out;
