@@ -286,6 +286,20 @@ void raise_bad_above(token above, std::string_view resource, token highest_possi
     pg_unreachable();
 }
 
+void raise_foreign_generation(std::string_view resource, token above, int64 seconds)
+{
+    ereport(ERROR,
+            (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+             errmsg("cannot issue tokens of resource \"%.*s\" above " INT64_FORMAT " yet",
+                    VIEW_ARGS(resource), above),
+             errdetail("Another history of this database has issued in that generation, and only "
+                       "it knows how far."),
+             errhint("Find out whether a copy of this database is in use. This one can go on in "
+                     "%lld seconds.",
+                     static_cast<long long>(seconds))));
+    pg_unreachable();
+}
+
 void raise_bad_idle_time()
 {
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),

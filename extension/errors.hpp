@@ -32,9 +32,6 @@ struct verdict {
     token presented;
     token bound; // stale, pruned, tied: the mark; retired: first of the newest reservation;
                  // not_issued: the highest issued
-    // Accepted, though others have held the very token that the transaction's snapshot does not
-    // see as finished: no matter for this claim, but the transaction must not raise the mark.
-    bool siblings_unseen;
 };
 
 // Where a guard found the token: which table and column an error names, and whether the current
@@ -64,6 +61,8 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
 [[noreturn]] void raise_bad_idle_time();
 [[noreturn]] void raise_bad_receipt(std::string_view receipt);
 [[noreturn]] void raise_bad_mark(token mark, std::string_view resource);
+// 55P03: above is in a generation that another history has begun
+[[noreturn]] void raise_foreign_generation(std::string_view resource, token above, int64 seconds);
 // 42501
 [[noreturn]] void raise_superuser_required(const char* function);
 // 2200H

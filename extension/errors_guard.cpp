@@ -29,11 +29,13 @@ void raise_guard_template(Relation table, const char* resource_template, const c
 
 void raise_guard_no_column(Relation table, const char* column)
 {
-    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-                    errmsg("column \"%s\" that the guard uses does not exist in table \"%s\"",
-                           column, RelationGetRelationName(table)),
-                    errhint("Where it was renamed, attach the guard again with the new name."),
-                    errtable(table)));
+    ereport(ERROR,
+            (errcode(ERRCODE_UNDEFINED_COLUMN),
+             errmsg("column \"%s\" that the guard uses does not exist in table \"%s\"", column,
+                    RelationGetRelationName(table)),
+             errhint("Name a column that the table has; where it was renamed, attach the guard "
+                     "again with the new name."),
+             errtable(table)));
     pg_unreachable();
 }
 
@@ -46,6 +48,7 @@ void raise_guard_token_type(Relation table, AttrNumber column)
              errmsg("token column \"%s\" of table \"%s\" has type %s, but must have type bigint",
                     NameStr(attribute->attname), RelationGetRelationName(table),
                     format_type_be(attribute->atttypid)),
+             errhint("Change its type, or name another column as the token column."),
              errtablecol(table, column)));
     pg_unreachable();
 }
@@ -68,7 +71,7 @@ void raise_guard_relation_kind(Relation table)
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                     errmsg("\"%s\" cannot be guarded: it is not a table of this database",
                            RelationGetRelationName(table)),
-                    errtable(table)));
+                    errhint("Guard the table that the rows are stored in."), errtable(table)));
     pg_unreachable();
 }
 

@@ -4,7 +4,8 @@
 #include "installation.hpp"
 #include "named_row.hpp"
 #include "pg_compat.hpp"
-#include "row_holders.hpp"
+#include "row_lock.hpp"
+#include "row_write.hpp"
 
 namespace fencelock {
 
@@ -162,6 +163,12 @@ int64 start_generation_after(int64 current)
 int64 next_generation(int64 current)
 {
     return std::max(current + 1, generation_by_clock());
+}
+
+int64 seconds_to_generation(int64 number)
+{
+    TimestampTz begin = clock_origin + number * clock_interval;
+    return std::max(INT64CONST(1), (begin - GetCurrentTimestamp()) / USECS_PER_SEC + 1);
 }
 
 const char* history_id()

@@ -31,6 +31,9 @@ int64 start_generation_after(int64 current);
 // The number that start_generation_after(current) would start now.
 int64 next_generation(int64 current);
 
+// How long it takes until a generation of this number would be started by the clock; at least 1.
+int64 seconds_to_generation(int64 number);
+
 // Identifies the history and its generation: another id means that blocks handed out before may be
 // unknown here. Palloc'd.
 const char* history_id();

@@ -4,7 +4,8 @@
 #include "installation.hpp"
 #include "mark_store.hpp"
 #include "named_row.hpp"
-#include "row_holders.hpp"
+#include "row_lock.hpp"
+#include "row_write.hpp"
 
 namespace fencelock {
 
@@ -141,16 +142,20 @@ void end_change(const issuer_change& change)
 }
 
 // The last token of a reservation of n above base that stays inside a generation, starting the next
-// one where the current has no room. Tokens that were accepted or issued beyond all generations are
-// simply counted on.
+// one where the current has no room. Where base lies in that one already, another history began it,
+// such as that of a promoted standby whose primary this still is, and may have handed out more of
+// it than is known here: then this has to wait for a later one. Tokens that were accepted or issued
+// beyond all generations are simply counted on.
 token reservation_end(const issuer_change& change, token base, int64 n)
 {
     int64 generation = current_generation();
     token start = std::max(base, start_of_generation(generation));
     if (start <= start_of_generation(generation + 1) - n)
         return start + n;
-    token limit = start_of_generation(next_generation(generation) + 1);
-    if (base <= limit - n) {
+    int64 next = next_generation(generation);
+    if (base <= start_of_generation(next + 1) - n) {
+        if (base > start_of_generation(next))
+            raise_foreign_generation(change.resource, base, seconds_to_generation(next + 1));
         generation = start_generation_after(generation);
         return std::max(base, start_of_generation(generation)) + n;
     }
@@ -216,18 +221,18 @@ bool is_idle(const opened_table& table, HeapTuple tuple, TimestampTz idle_since)
 
 } // namespace
 
-bool judge_by_issues(std::string_view resource, token presented, verdict& outcome)
+bool judge_by_issues(const hashed_name& resource, token presented, verdict& outcome)
 {
     opened_table table = open_own_table(own_table::issuer, AccessShareLock);
     row_versions versions = find_row(table, resource);
     if (versions.settled.exists()) {
         token issued = bigint_column(table, versions.settled.tuple, column_issued);
         token first = bigint_column(table, versions.settled.tuple, column_first);
-        outcome = {refusal::none, presented, no_token, false};
+        outcome = {refusal::none, presented, no_token};
         if (presented > issued)
-            outcome = {refusal::not_issued, presented, issued, false};
+            outcome = {refusal::not_issued, presented, issued};
         else if (presented < first)
-            outcome = {refusal::retired, presented, first, false};
+            outcome = {refusal::retired, presented, first};
     }
     close_own_table(table);
     return versions.settled.exists();

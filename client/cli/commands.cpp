@@ -58,6 +58,7 @@ try {
     auto options = with.options();
     options.renew = false;
     auto held = take_lock(with, given, options, inbox);
+    with.tell_fallback(held);
     print_grant(held, given);
     held.detach();
     return success;

@@ -96,6 +96,7 @@ try {
         signal_inbox::wake();
     };
     auto held = take_lock(with, given, options, inbox);
+    with.tell_fallback(held);
     int status = 0;
     try {
         child_group program{given.program, environment_of(held), inbox.original_mask()};

@@ -1,19 +1,35 @@
 #include "session.hpp"
 
+#include <iostream>
+#include <mutex>
+
 #include "redis_pool.hpp"
 #include "redis_url.hpp"
 
 namespace fencelock::cli {
 
-session::session(arguments const& given) : given_{given}
+// Handles and their threads may outlive the session.
+struct session::last_warning {
+    std::mutex mutex;
+    std::string text;
+};
+
+session::session(arguments const& given) : given_{given}, warning_{std::make_shared<last_warning>()}
 {
     if (!given.redis) {
         client_ = std::make_unique<fencelock::client>(*given.db);
         return;
     }
+    client_options options;
+    options.log = [warning = warning_](log_entry const& entry) {
+        if (entry.level != log_level::warning)
+            return;
+        std::lock_guard const guard{warning->mutex};
+        warning->text = entry.message;
+    };
     redis_.emplace(*given.redis, redis_options{.keys = given.keys});
     if (given.db)
-        client_ = std::make_unique<fencelock::client>(*redis_, *given.db);
+        client_ = std::make_unique<fencelock::client>(*redis_, *given.db, options);
     else if (given.keys == key_preset::plain)
         client_ = std::make_unique<fencelock::client>(*redis_);
     else
@@ -27,6 +43,14 @@ acquire_options session::options() const
             .wait = given_.wait,
             .confirm = given_.confirm && given_.db.has_value(),
             .owner = given_.owner};
+}
+
+void session::tell_fallback(lock const& held) const
+{
+    if (!given_.redis || held.issuer_name() != "database")
+        return;
+    std::lock_guard const guard{warning_->mutex}; // the last thing told was that it fell back
+    std::cerr << "fencelock: " << warning_->text << '\n';
 }
 
 std::shared_ptr<detail::redis_pool> redis_for_looking(arguments const& given)

@@ -25,8 +25,15 @@ class session {
     /// What every acquire asks for: confirmed wherever there is a database and nobody said no.
     acquire_options options() const;
 
+    /// Says on stderr where the lock is a lease in PostgreSQL although a Redis was named, and why:
+    /// a wrong port should not go unseen.
+    void tell_fallback(lock const& held) const;
+
   private:
+    struct last_warning;
+
     arguments const& given_;
+    std::shared_ptr<last_warning> warning_;
     std::optional<redis_locks> redis_;
     std::unique_ptr<fencelock::client> client_;
 };

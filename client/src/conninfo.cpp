@@ -38,7 +38,8 @@ std::string with_defaults(std::string const& conninfo)
         PQconninfoParse(conninfo.c_str(), &message), &PQconninfoFree};
     std::unique_ptr<char, decltype(&PQfreemem)> const owned{message, &PQfreemem};
     if (!options)
-        throw invalid_argument{"the PostgreSQL connection string cannot be parsed"};
+        throw invalid_argument{"the PostgreSQL connection string cannot be parsed: it should look "
+                               "like dbname=shop host=db.example, or postgresql://db.example/shop"};
 
     std::string complete;
     bool limited = std::getenv("PGCONNECT_TIMEOUT") != nullptr;

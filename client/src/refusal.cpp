@@ -111,7 +111,10 @@ void throw_refusal(refusal const& what)
     case refusal_kind::stale:
         throw stale_token{what.message, what.resource, what.token, what.mark};
     case refusal_kind::required:
-        throw token_required{what.message, what.resource};
+        throw token_required{what.message +
+                                 ": hold its lock and write inside transaction(), or claim() "
+                                 "it first",
+                             what.resource};
     case refusal_kind::conflict:
         throw token_conflict{what.message, what.resource, what.token};
     case refusal_kind::not_issued:

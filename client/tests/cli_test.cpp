@@ -14,6 +14,8 @@
 #include <sstream>
 #include <thread>
 
+#include "support/redis_nodes.hpp"
+
 namespace fencelock::test {
 namespace {
 
@@ -167,8 +169,27 @@ TEST_F(cli, where_no_issuer_can_be_reached_it_is_69)
         run_cli({"--redis", shared_redis().socket_url(), "acquire", "-r", resource});
     EXPECT_EQ(no_issuer.code, 69);
     EXPECT_NE(no_issuer.err.find("--db"), std::string::npos);
-    // With a database, Redis away is no reason to fail.
-    EXPECT_EQ(run({"--redis", nowhere, "acquire", "-r", resource}).code, 0);
+}
+
+TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
+{
+    std::vector<std::string> const nowhere{"--redis", "redis://127.0.0.1:1"};
+    auto const at = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), nowhere.begin(), nowhere.end());
+        return run(arguments);
+    };
+    std::string const told = "fencelock: the lock of \"" + resource +
+                             "\" is a lease in PostgreSQL, because Redis at 127.0.0.1:1: ";
+    auto const taken = at({"acquire", "-r", resource, "--owner", "me"});
+    EXPECT_EQ(taken.code, 0);
+    EXPECT_NE(taken.out.find(" me database\n"), std::string::npos);
+    EXPECT_EQ(taken.err.rfind(told, 0), 0u) << taken.err;
+    auto const token = std::to_string(mark_of(shared_postgres(), resource));
+    EXPECT_EQ(run({"release", "-r", resource, "--owner", "me", "--token", token}).code, 0);
+    EXPECT_EQ(at({"run", "-r", resource, "--", "true"}).err.rfind(told, 0), 0u);
+    // Where Redis answers, and where none was named, there is nothing to tell.
+    EXPECT_EQ(run({"run", "-r", resource, "--", "true"}).err, "");
+    EXPECT_EQ(run_cli({"run", "-r", resource, "--", "true"}, {environment[1]}).err, "");
 }
 
 TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)
@@ -330,30 +351,13 @@ TEST_F(cli, bash_completes_commands_options_and_presets)
 // Both nodes of a cluster, each with half of the slots.
 TEST_F(cli, show_and_doctor_look_at_every_node_of_a_cluster)
 {
-    constexpr int slots = 16384;
-    std::vector<std::unique_ptr<test_support::redis_server>> nodes;
-    for (int i = 0; i < 2; ++i) {
-        auto& node = nodes.emplace_back(std::make_unique<test_support::redis_server>(
-            test_support::redis_options{.arguments = {"--cluster-enabled", "yes"}}));
-        std::vector<std::string> add{"CLUSTER", "ADDSLOTS"};
-        for (int slot = i * slots / 2; slot < (i + 1) * slots / 2; ++slot)
-            add.push_back(std::to_string(slot));
-        node->command(add);
-        node->command({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
-        node->command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes[0]->port())});
-    }
-    for (auto const& node : nodes)
-        ASSERT_TRUE(wait_until([&] {
-            return node->command({"CLUSTER", "INFO"}).value().find("cluster_state:ok") !=
-                   std::string::npos;
-        }));
-    std::vector<std::string> const of_cluster{"FENCELOCK_REDIS=redis+cluster://127.0.0.1:" +
-                                                  std::to_string(nodes[0]->port()),
+    test_support::redis_nodes nodes{2};
+    std::vector<std::string> const of_cluster{"FENCELOCK_REDIS=" + nodes.url(),
                                               "FENCELOCK_DB=" + shared_postgres().conninfo()};
 
     std::vector<std::string> held;
     auto const on_both = [&] {
-        return nodes[0]->command({"DBSIZE"}) != "0" && nodes[1]->command({"DBSIZE"}) != "0";
+        return nodes[0].command({"DBSIZE"}) != "0" && nodes[1].command({"DBSIZE"}) != "0";
     };
     while (!on_both()) {
         held.push_back(new_resource());
@@ -366,8 +370,8 @@ TEST_F(cli, show_and_doctor_look_at_every_node_of_a_cluster)
 
     auto const found = run_cli({"doctor"}, of_cluster);
     EXPECT_EQ(found.code, 1) << found.err;
-    for (auto const& node : nodes)
-        EXPECT_NE(found.out.find("Redis at 127.0.0.1:" + std::to_string(node->port()) +
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        EXPECT_NE(found.out.find("Redis at 127.0.0.1:" + std::to_string(nodes[i].port()) +
                                  ": there is no append-only file"),
                   std::string::npos)
             << found.out;

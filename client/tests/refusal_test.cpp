@@ -127,6 +127,17 @@ TEST(refusal, each_code_has_its_exception)
     }
 }
 
+TEST(refusal, who_forgot_the_token_is_told_what_to_do)
+{
+    try {
+        throw_refusal(
+            {refusal_kind::required, "no fencing token presented for resource \"r\"", "r", 0, 0});
+    } catch (token_required const& e) {
+        EXPECT_STREQ(e.what(), "no fencing token presented for resource \"r\": hold its lock and "
+                               "write inside transaction(), or claim() it first");
+    }
+}
+
 TEST(refusal, passing_troubles_are_told_from_lasting_ones)
 {
     for (auto const* code : {"40001", "40P01"})

@@ -24,6 +24,10 @@ def files(folder, pattern):
             if re.fullmatch(pattern, name)]
 
 
+def pages():
+    return ["README.md"] + [page for folder in ("docs", "docs/reference") for page in files(folder, r".*\.md")]
+
+
 def output(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
 
@@ -71,6 +75,11 @@ def objects_and_settings():
     compare("SQL functions, tables and views", set(objects) - {""},
             {m for word in words for m in re.findall(r"^fence_\w+", word)})
     compare("SQL settings", settings, {w for w in words if re.fullmatch(r"fencelock\.[a-z_]+", w)})
+    everywhere = " ".join(word for page in pages() for word in code(read(page)))
+    mentioned = set(re.findall(r"\bfence_[a-z_]*[a-z]\b", everywhere))
+    compare("SQL objects in all pages", mentioned & set(objects), mentioned)
+    mentioned = set(re.findall(r"\bfencelock\.(?:claims?|enforce\w*|preempt\w*)\b", everywhere))
+    compare("settings in all pages", mentioned & set(settings), mentioned)
     compare("columns of tables and views", set(columns), set(columns) & set(words))
     # Of what users call: the arguments, with names, types and defaults.
     shown = {re.sub(r" → .*", "", w) for w in words if re.match(r"fence_\w+\([^']+[ )]", w) and " " in w}
@@ -159,6 +168,9 @@ def command_line():
     compare("commands", commands, {re.match(r"[a-z]+", w)[0] for row in re.findall(r"^\| (`.*?) \| ", text.split(
         "## Commands")[1].split("## Exit codes")[0], re.M) for w in code(row)})
     compare("options", options, {m for word in words for m in re.findall(r"(?<![\w-])--[a-z-]+", word)})
+    manual = read("client", "cli", "fencelock.1").replace("\\-", "-")
+    compare("options in the man page", options, set(re.findall(r"(?<![\w-])--[a-z-]+", manual)))
+    compare("options in the completion", options, set(re.findall(r"(?<![\w-])--[a-z-]+", read("client", "cli", "fencelock.bash"))))
     codes = set(re.findall(r"= (\d+)", read("client", "cli", "exit_code.hpp"))) | {"0"}
     shown = {n for cell in re.findall(r"^\| ([\d, ]+) \|", text.split("## Exit codes")[1], re.M) for n in cell.split(", ")}
     compare("exit codes", codes - {"128"}, shown)

@@ -5,7 +5,7 @@ check_shell_syntax() {
     local file
     while read -r file; do
         bash -n "$file"
-    done < <(find scripts demo .ci -type f -exec grep -lE '^#!/bin/(ba)?sh|^# .*[Ss]ourced' {} +)
+    done < <(find scripts bench demo examples .ci -type f -exec grep -lE '^#!/bin/(ba)?sh|^# .*[Ss]ourced' {} +)
 }
 
 # Other versions of clang-format format otherwise.
@@ -222,6 +222,6 @@ run_demo() {
 
 # A short run of all faults, forged histories of it, and a run without enforcement.
 run_torture() {
-    counted_suite "torture" '^ok ' '^not ok ' '' torture --self-test --seed 1
+    counted_suite "torture" '^ok ' '^not ok ' '' torture --self-test --seed 2
     $suite_ok || grep -A 12 '^VIOLATION' "$log_dir/torture.log" | head -n 200 || true
 }

@@ -18,6 +18,7 @@
 #include <fencelock/lock_set.hpp>
 #include <fencelock/observation.hpp>
 #include <fencelock/redis_locks.hpp>
+#include <fencelock/redlock_locks.hpp>
 
 namespace fencelock {
 
@@ -26,9 +27,9 @@ class core;
 }
 
 struct client_options {
-    /// Where Redis cannot be reached, and its keys are not plain ones, take leases from PostgreSQL
-    /// until it can. Tokens go on growing both ways; while only some clients have lost Redis, two
-    /// may hold a lease, and the fence decides.
+    /// Where Redis, or of a Redlock a majority, cannot be reached, and its keys are not plain ones,
+    /// take leases from PostgreSQL until it can. Tokens go on growing both ways; while only some
+    /// clients have lost Redis, two may hold a lease, and the fence decides.
     bool fall_back = true;
 
     /// The longest that one attempt, renewal or release waits for answers.
@@ -81,6 +82,10 @@ class FENCELOCK_EXPORT client {
     /// extension fencelock. Connects when first used, always with client_encoding UTF8; the
     /// connections also serve lock::transaction(). Throws invalid_argument.
     client(redis_locks& redis, std::string const& conninfo, client_options const& options = {});
+
+    /// Locks on a majority of independent Redis servers, with tokens that the database issues, one
+    /// with each grant. Otherwise the same.
+    client(redlock_locks& servers, std::string const& conninfo, client_options const& options = {});
 
     /// Plain keys without a database: no token is checked, and what needs a database (confirm,
     /// lock::confirm(), lock::transaction() without a connection) throws configuration_error.

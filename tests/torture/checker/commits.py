@@ -114,7 +114,7 @@ def _fenced(run, node, row):
     if tx.fenced and not tx.claimed():
         # Confirmed by an earlier transaction: a failover may have lost that.
         grant = run.operations[tx.op].grants[row.resource]
-        return node.promoted is None or grant.returned > node.promoted
+        return node.promoted is None or grant.returned > node.alone
     return tx.fenced
 
 

@@ -1,11 +1,12 @@
 """Errors: only those that the faults explain."""
 
+from .records import PROMOTIONS
 from .tokens import Restored
 from .verdict import Violation
 
 # Conflicts, deadlocks, a server that ends or starts, timeouts, a standby, lost connections.
 PASSING = ("40", "57P", "57014", "55P03", "25006", "08", "53")
-CONNECTION = ("connection", "issuer_unavailable", "outcome_unknown")
+CONNECTION = ("connection", "issuer_unavailable", "outcome_unknown", "receipt")
 
 
 def check(run):
@@ -16,6 +17,8 @@ def check(run):
     for op in run.operations.values():
         if op.failed in ("issuer_unavailable", "outcome_unknown", "stale_token", None):
             continue
+        if op.failed == "lock_lost" and op.confirm:
+            continue  # it ran out while it was being confirmed
         found += _refusal(run, restored, op.failed, op.resources, op.failed_at, op.name, op.why)
     for tx in run.transactions.values():
         if tx.outcome == "aborted" and tx.error not in CONNECTION and not tx.sqlstate.startswith(PASSING):
@@ -40,6 +43,6 @@ def _refusal(run, restored, kind, resources, when, name, why):
     """LF003 needs a number that was granted twice, LF004 one that the database has lost."""
     if kind == "token_conflict" and any(resource in restored.ranges for resource in resources):
         return []
-    if kind == "token_not_issued" and any(e["begun"] < when for e in run.faults("pg_promote")):
+    if kind == "token_not_issued" and any(e["begun"] < when for e in run.faults(*PROMOTIONS)):
         return []
     return [Violation("unexpected error", f"{name}: {kind}: {why}", [name])]

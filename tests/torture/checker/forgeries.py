@@ -6,7 +6,7 @@ A forgery changes the evidence in place and returns the kind of violation that h
 import pickle
 
 from . import report
-from .records import Run
+from .records import PROMOTIONS, Run
 
 FORGERIES = []
 
@@ -91,10 +91,10 @@ def _successive_grants(evidence, group):
             by_resource.setdefault(grant.resource, []).append(grant)
     claimed = {(resource, token) for tx in run.transactions.values() if tx.node == run.nodes[-1].name and tx.claimed()
                for resource, token in tx.tokens.items()}
-    promoted = run.nodes[-1].promoted or 0
+    promoted = run.nodes[-1].alone or 0
     for grants in by_resource.values():
         for first, second in zip(grants, grants[1:]):
-            if (first.returned < second.op.invoked and first.returned > promoted and first.token < second.token
+            if (first.returned < second.op.invoked and first.op.invoked > promoted and first.token < second.token
                     and (second.resource, second.token) in claimed):
                 return first, second
     raise Impossible(f"there are no successive grants in {group}")
@@ -219,6 +219,16 @@ def a_rolled_back_write_is_there(evidence):
 
 
 @forgery
+def a_receipt_tells_a_lie(evidence):
+    tx, _ = _first(_committed(evidence, way="check"), "commit")
+    told = _event(evidence, "committed", tx=tx)
+    told.update(e="unknown")
+    events = next(events for events in evidence.histories.values() if told in events)
+    events.append({"t": told["t"], "e": "asked", "tx": tx, "outcome": "aborted"})
+    return "not undone"
+
+
+@forgery
 def half_of_a_commit_of_unknown_outcome_is_there(evidence):
     tx = _first((tx for tx, count in _committed(evidence) if count > 1), "commit of two rows")
     _event(evidence, "committed", tx=tx)["e"] = "unknown"
@@ -335,7 +345,7 @@ def a_conflict_of_owners_has_no_cause(evidence):
 @forgery
 def a_token_is_unknown_without_a_failover(evidence):
     first = _first(sorted(_events(evidence, "refused", sqlstate="LF001"), key=lambda e: e["t"]), "refusal")
-    evidence.nemesis[:] = [e for e in evidence.nemesis if e.get("kind") != "pg_promote"]
+    evidence.nemesis[:] = [e for e in evidence.nemesis if e.get("kind") not in PROMOTIONS and e["e"] not in ("promotion", "alone")]
     del evidence.nodes[1:]
     first["sqlstate"] = "LF004"
     return "unexpected error"

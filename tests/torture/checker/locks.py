@@ -5,7 +5,7 @@ from .verdict import Violation
 SLACK = 1_500_000_000  # ns: a busy machine's delays between a server's clock and what is written down
 # After these a lock may be there again that was released, or renewed, on a server that is gone.
 UNDO = ("redis_promote", "redis_split", "redis_restart_kept", "redis_restart_empty", "redis_away", "sentinel_kill",
-        "sentinel_stop", "pg_promote", "redis_restore_lock")
+        "sentinel_stop", "pg_promote", "pg_split", "redis_restore_lock")
 
 
 def check(run):

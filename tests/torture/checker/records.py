@@ -8,6 +8,7 @@ import json
 import os
 from dataclasses import dataclass, field
 
+PROMOTIONS = ("pg_promote", "pg_split")
 UNKNOWN = (-1, 0)  # the position of a row whose transaction is not in the WAL
 
 
@@ -58,6 +59,7 @@ class Transaction:
     error: str = ""
     sqlstate: str = ""
     why: str = ""
+    asked: str = None  # what the server said of it by a receipt
 
     def claimed(self):
         return self.way not in ("stamp", "stamp_sql", "setting", "unfenced")
@@ -95,7 +97,9 @@ class Node:
     journal: list
     final: dict         # tables, notes, marks, issued, audit, prepared
     promoted: int = None  # when
+    alone: int = None     # from when on nobody reached the former primary any more
     at_fork: dict = None  # issued and marks before any client came
+    generations: set = field(default_factory=set)  # of tokens: those that it inherited, and those that it started
 
 
 class Evidence:
@@ -124,7 +128,7 @@ class Run:
         deaths = {e["worker"]: e["t"] for e in self.nemesis if e["e"] == "worker_ended"}
         for worker, events in evidence.histories.items():
             self._take_history(events, deaths.get(worker))
-        self.nodes = _nodes(evidence.nodes, self.faults("pg_promote"))
+        self.nodes = _nodes(evidence.nodes, self.nemesis)
         ports = {node.port: node.name for node in self.nodes}
         for tx in self.transactions.values():
             tx.node = ports.get(tx.node)
@@ -187,6 +191,10 @@ def _take_transaction_event(tx, event):
     elif kind in ("committed", "rolled_back", "refused", "aborted", "unknown"):
         tx.outcome, tx.ended = kind, event["t"]
         tx.error, tx.sqlstate, tx.why = event.get("error", ""), event.get("sqlstate", ""), event.get("what", "")
+    elif kind == "asked":
+        tx.asked = event["outcome"]
+        if tx.asked in ("committed", "aborted"):  # as good as an answer
+            tx.outcome, tx.error = tx.asked, "receipt"
 
 
 def _read(path):
@@ -199,9 +207,14 @@ def _read(path):
     return events
 
 
-def _nodes(contents, promotions):
+def _nodes(contents, nemesis):
     nodes = {}
-    promoted = {e["node"]: e for e in promotions}
+    promoted = {e["node"]: e for e in nemesis if e["e"] == "promotion"}
+    alone = {e["node"]: e["t"] for e in nemesis if e["e"] == "alone"}
+    seen = {}
+    for e in nemesis:
+        if e["e"] == "generation":
+            seen.setdefault(e["node"], set()).add(e["generation"])
     for number, content in enumerate(contents):
         parent = nodes.get(content["parent"])
         own = {xid: (lsn, committed) for xid, lsn, committed in content["ends"]}
@@ -212,7 +225,10 @@ def _nodes(contents, promotions):
                     [], content)
         event = promoted.get(node.name)
         if event:
-            node.promoted, node.at_fork = event["promoted"], event["at_fork"]
+            node.promoted, node.alone, node.at_fork = event["begun"], alone[node.name], event["at_fork"]
+        node.generations = {content["generation"]} | seen.get(node.name, set())
+        if parent:
+            node.generations |= {number for number in parent.generations if number <= node.at_fork["generation"]}
         for xid, _, source, action, resource, by_tx, by_token, fence_token, before, after in content["journal"]:
             node.journal.append(Row(node.name, xid, source, action, resource, by_tx, by_token, fence_token, before,
                                     after, node.commits.get(xid, UNKNOWN)))

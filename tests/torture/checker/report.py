@@ -56,6 +56,7 @@ def summary(run):
     yield "committed by way", Counter(tx.way for tx in txs if tx.outcome == "committed")
     yield "refused by", Counter(tx.sqlstate or tx.error for tx in txs if tx.outcome == "refused")
     yield "aborted by", Counter(tx.sqlstate or tx.error for tx in txs if tx.outcome == "aborted")
+    yield "told by receipt", Counter(tx.asked for tx in txs if tx.asked)
     yield "rows committed", Counter({node.name: len(node.journal) for node in run.nodes})
     yield "lost in failovers", Counter({node.name: _lost(run, node) for node in run.nodes if node.parent})
     yield "tokens that fell, and were refused", Counter(low.op.group for _, low in tokens.falls(run))

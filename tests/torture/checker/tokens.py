@@ -76,12 +76,13 @@ def rising(run):
 
 
 def _may_fall(run, higher, lower):
-    """A Redis counts on in its block while PostgreSQL, or another Redis that took itself for the primary, has issued above."""
+    """A Redis counts on in its block while PostgreSQL, or another Redis that took itself for the primary, has issued above; or
+    the PostgreSQL that issued the lower one knows nothing of the higher one: it was lost in a failover, or there were two."""
+    if any(_generation(lower) in node.generations and not _known(node, higher) for node in run.nodes):
+        return True
     if lower.issuer != "redis":
         return False
-    if higher.issuer == "database":
-        return True
-    return any(e["begun"] < lower.returned for e in run.faults(*TWINS, "pg_promote"))
+    return higher.issuer == "database" or any(e["begun"] < lower.returned for e in run.faults(*TWINS))
 
 
 def _accepted(run):
@@ -95,7 +96,16 @@ def _accepted(run):
 
 
 def _known(node, grant):
-    """Whether the node knows of the grant's reservation: it was made here, or was here before the promotion."""
-    if node.promoted is None or grant.returned > node.promoted:
-        return True
-    return node.at_fork["issued"].get(grant.resource, node.at_fork["marks"].get("", 0)) >= grant.token
+    """Whether the token was reserved in this node's history: before it parted from its primary's, or here."""
+    generation = _generation(grant)
+    if node.at_fork and generation <= node.at_fork["generation"]:
+        return _issued(node.at_fork, grant.resource) >= grant.token
+    return generation in node.generations
+
+
+def _generation(grant):
+    return (grant.token - 1) >> 24  # the tokens of a generation are those above generation * 2^24
+
+
+def _issued(knowledge, resource):
+    return knowledge["issued"].get(resource, knowledge["marks"].get("", 0))

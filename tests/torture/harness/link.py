@@ -94,13 +94,14 @@ class Link:
             return
         pair = (writer, to_writer)
         self._connections.add(pair)
+        ways = [asyncio.ensure_future(self._pump(reader, to_writer, False, pair)),
+                asyncio.ensure_future(self._pump(to_reader, writer, True, pair))]
         try:
-            await asyncio.wait(
-                [asyncio.ensure_future(self._pump(reader, to_writer, False, pair)),
-                 asyncio.ensure_future(self._pump(to_reader, writer, True, pair))],
-                return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._connections.discard(pair)
+            for way in ways:
+                way.cancel()
             for side in pair:
                 side.close()
 

@@ -46,7 +46,7 @@ def _lose_replies(link, random):
 
 
 def _register():
-    for server, links in (("redis", ("man_link", "twin_link")), ("pg", ("pg_link",))):
+    for server, links in (("redis", ("man_link", "twin_link")), ("pg", ("pg_link", "pg_twin_link"))):
         for name, act in (("cut", _cut), ("slow", _slow), ("still", _stand_still), ("lost_replies", _lose_replies)):
             def happen(stage, random, act=act, links=links):
                 link = getattr(stage, random.choice(links))

@@ -13,7 +13,6 @@ from .processes import Child, free_port, tail, wait_until
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
-    "fsync": "on",  # what is acknowledged is asserted to be there after a crash
     "shared_preload_libraries": "fencelock",
     "fencelock.preempt_after": "600ms",
     "wal_level": "replica",
@@ -40,13 +39,14 @@ def lsn_number(text):
 class PostgresNode:
     """One server with its data directory. Its port tells it apart in the workers' histories."""
 
-    def __init__(self, installation, directory, name):
+    def __init__(self, installation, directory, name, fsync):
         self.bin = installation
         self.name = name
         self.directory = os.path.join(directory, name)
         self.data = os.path.join(self.directory, "data")
         self.log = os.path.join(self.directory, "log")
         self.port = free_port()
+        self.fsync = fsync
         self.process = None
         self.timeline = 1
         self.parent = None    # the name of the node whose standby this was
@@ -73,7 +73,7 @@ class PostgresNode:
 
     def start(self):
         arguments = [os.path.join(self.bin, "postgres"), "-D", self.data]
-        for name, value in SETTINGS.items():
+        for name, value in {**SETTINGS, "fsync": "on" if self.fsync else "off"}.items():
             arguments += ["-c", f"{name}={value}"]
         for _ in range(20):
             self.process = Child(arguments + ["-c", f"unix_socket_directories={self.directory}", "-p", self.port],
@@ -132,9 +132,14 @@ class PostgresNode:
         self.fork_lsn = lsn_number(last.split()[1])
         return self.fork_lsn
 
+    def generation(self):
+        """Of tokens, the newest that this server's history has started; -1 where there is none yet."""
+        return self.value("SELECT coalesce(max(generation), -1) FROM fence_history_state")
+
     def issues(self):
         """What this server knows about issues and marks now."""
         return {
+            "generation": self.generation(),
             "issued": dict(self.rows("SELECT resource, issued FROM fence_issuer")),
             "marks": dict(self.rows("SELECT resource, mark FROM fence_resource")),
         }

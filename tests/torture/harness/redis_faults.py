@@ -74,8 +74,8 @@ def redis_restore_lock(stage, random):
             continue
         wait_until(lambda: client.get(key) != old, what="another lock")
         ttl = random.randrange(100, 700)
-        client.restore(key, ttl, dumped, replace=True)
-        observed(True, "")
+        _, now = client.pipeline(transaction=True).restore(key, ttl, dumped, replace=True).get(key).execute()
+        observed(now == old, "another lock is there")
         return {"resource": _resource_of(key), "lock": old.decode(), "ttl": ttl}
     observed(False, "no lock stayed")
 
@@ -167,5 +167,6 @@ def redis_away(stage, random):
             node.forget()
     finally:
         node.start()
-    wait_until(node.has_granted, what="a grant from Redis again")
+    before = node.counters()
+    wait_until(lambda: node.counters() != before, what="a grant from Redis again")
     return {"leases": leases}

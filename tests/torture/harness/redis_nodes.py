@@ -82,11 +82,15 @@ class RedisNode:
     def lineage(self):
         return self.info("replication")["master_replid"]
 
-    def has_granted(self):
-        """Whether it has counted tokens in its present lineage, which changes when a replica comes, too."""
+    def counters(self):
+        """Key -> the last token handed out in the present lineage, which changes when a replica comes, too."""
         lineage = self.lineage().encode()
-        return any(self.client().hget(key, "lineage") == lineage
-                   for key in self.client().scan_iter(match="fencelock:v1:*:state", count=1000))
+        counters = {}
+        for key in self.client().scan_iter(match="fencelock:v1:*:state", count=1000):
+            counted_in, last = self.client().hmget(key, "lineage", "last")
+            if counted_in == lineage:
+                counters[key] = last
+        return counters
 
     def offset(self):
         """How much of the replication stream this node has written, or applied."""

@@ -28,7 +28,7 @@ def plan(seed, kinds):
 def run(directory, installation, worker_program, seed, seconds, kinds=None, enforce=True):
     """Leaves histories/, nemesis.jsonl and nodes/ in the directory. `kinds` are the faults, all where there are none; without
     `enforce` nobody compares tokens."""
-    stage = Stage(directory, installation, worker_program, seed)
+    stage = Stage(directory, installation, worker_program, seed, fsync=enforce)
     kinds = set(kinds or FAULTS)
     try:
         stage.journal.write("run", seed=seed, seconds=seconds, enforce=enforce)

@@ -18,13 +18,14 @@ RESOURCES = 2                  # of each family (acct, solo, once) in each group
 
 
 class Stage:
-    def __init__(self, directory, installation, worker_program, seed, workers=4):
+    def __init__(self, directory, installation, worker_program, seed, fsync=True, workers=4):
         self.primary = self.standby = self.redis = self.replica = None
         self.watched, self.sentinels = [], []
         self.directory = directory
         self.installation = installation
         self.worker_program = worker_program
         self.seed = seed
+        self.fsync = fsync
         self.random = random.Random(f"{seed}/stage")
         os.makedirs(directory, exist_ok=True)
         self.journal = Journal(os.path.join(directory, "nemesis.jsonl"))
@@ -32,6 +33,8 @@ class Stage:
         os.makedirs(self.histories)
         os.chmod(directory, 0o755)  # PostgreSQL's user looks for its data below it
         self.links = Links()
+        self.generation = -1   # of tokens, when the present primary became one
+        self.next_failover = 0  # not earlier, in seconds of the monotonic clock
         self.retired = []      # PostgreSQL nodes that are down for good
         self.workers = []
         self.worker_count = workers
@@ -47,7 +50,7 @@ class Stage:
     # PostgreSQL: a primary and a standby that streams through a link.
 
     def _open_postgres(self, enforce):
-        self.primary = PostgresNode(self.installation, self.directory, "pg1")
+        self.primary = PostgresNode(self.installation, self.directory, "pg1", self.fsync)
         self.primary.make_cluster()
         self.primary.start()
         self.primary.execute_file(os.path.join(HERE, "schema.sql"))
@@ -57,6 +60,7 @@ class Stage:
         if not enforce:
             self.primary.rows("SELECT torture_unfence()")
         self.pg_link = self.links.new("pg", self.primary.port)
+        self.pg_twin_link = self.links.new("pg_twin", self.primary.port)  # the way of half of the workers
         self.pg_replication = self.links.new("pg_replication", self.primary.port)
         self.standby = None
         self.new_standby()
@@ -65,12 +69,12 @@ class Stage:
         self.pg_replication.refusing = False
         self.pg_replication.route(self.primary.port)
         name = f"pg{len(self.retired) + 2}"
-        self.standby = PostgresNode(self.installation, self.directory, name)
+        self.standby = PostgresNode(self.installation, self.directory, name, self.fsync)
         self.standby.make_standby_of(self.primary, self.pg_replication.port)
         self.standby.start()
 
-    def database(self):
-        return (f"host=127.0.0.1 port={self.pg_link.port} user=postgres dbname=postgres sslmode=disable "
+    def database(self, link):
+        return (f"host=127.0.0.1 port={link.port} user=postgres dbname=postgres sslmode=disable "
                 "gssencmode=disable connect_timeout=2 options='-c statement_timeout=4000'")
 
     # Redis: a primary and a replica, through links; what is the primary is the nemesis' business.
@@ -101,10 +105,11 @@ class Stage:
 
     def _add_worker(self, index):
         link = self.man_link if index % 2 == 0 else self.twin_link
+        pg_link = self.pg_link if index % 4 < 2 else self.pg_twin_link
         places = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
         routes = {"man": f"redis://127.0.0.1:{link.port}", "sen": f"redis+sentinel://{places}/torture"}
         worker = Worker(self.worker_program, self.histories, index, self.random.randrange(1, 10**9), routes,
-                        self.database(), self.journal, resources=RESOURCES)
+                        self.database(pg_link), self.journal, resources=RESOURCES)
         self.workers.append(worker)
         worker.start()
 

@@ -16,10 +16,12 @@ class Watch(threading.Thread):
         self.stage = stage
         self.random = random.Random(f"{seed}/watch")
         self.ending = threading.Event()
+        self.seen = {}
 
     def run(self):
         while not self.ending.wait(0.3):
             self.resolve("1500 milliseconds")
+            self.look_at_generation()
             self.look_for_endless_locks()
 
     def end(self):
@@ -38,6 +40,18 @@ class Watch(threading.Thread):
                 self.stage.journal.write("resolved", tx=gid, how=word, node=node.name)
         except psycopg2.Error:
             pass  # it is down, or the worker was faster: next time
+
+    def look_at_generation(self):
+        """Of tokens: which histories have started which."""
+        with self.stage.guard:
+            node = self.stage.primary
+        try:
+            generation = node.generation()
+        except psycopg2.Error:
+            return  # it is down
+        if self.seen.get(node.name) != generation:
+            self.seen[node.name] = generation
+            self.stage.journal.write("generation", node=node.name, generation=generation)
 
     def look_for_endless_locks(self):
         for node in self.stage.nodes():

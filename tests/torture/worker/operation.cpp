@@ -25,6 +25,21 @@ std::string_view name_of(fencelock::release_outcome what)
     return "unknown";
 }
 
+std::string_view name_of(fencelock::commit_outcome what)
+{
+    switch (what) {
+    case fencelock::commit_outcome::committed:
+        return "committed";
+    case fencelock::commit_outcome::aborted:
+        return "aborted";
+    case fencelock::commit_outcome::in_progress:
+        return "in progress";
+    case fencelock::commit_outcome::unknown:
+        break;
+    }
+    return "unknown";
+}
+
 char const* kind_of(std::exception const& e)
 {
     if (dynamic_cast<fencelock::stale_token const*>(&e))
@@ -114,8 +129,12 @@ void operation::with_one()
     std::this_thread::sleep_for(plan_.before_first);
     int number = 0;
     for (auto const& tx : plan_.transactions) {
-        transaction_run run{log_, own_, tx, name_ + "." + std::to_string(number++), plan_.confirm};
-        if (!may_go_on(run.run(*lock)))
+        auto const name = name_ + "." + std::to_string(number++);
+        transaction_run run{log_, own_, tx, name, plan_.confirm};
+        auto const what = run.run(*lock);
+        if (what == outcome::unknown)
+            ask(run, name);
+        if (!may_go_on(what))
             break;
     }
     finish(*lock);
@@ -133,12 +152,28 @@ void operation::with_two()
     std::this_thread::sleep_for(plan_.before_first);
     int number = 0;
     for (auto const& tx : plan_.transactions) {
-        transaction_run run{log_, own_, tx, name_ + "." + std::to_string(number++), plan_.confirm};
-        if (!may_go_on(run.run(*locks, plan_)))
+        auto const name = name_ + "." + std::to_string(number++);
+        transaction_run run{log_, own_, tx, name, plan_.confirm};
+        auto const what = run.run(*locks, plan_);
+        if (what == outcome::unknown)
+            ask(run, name);
+        if (!may_go_on(what))
             break;
     }
     for (auto& lock : locks->locks())
         finish(lock);
+}
+
+// What became of a commit that was not answered.
+void operation::ask(transaction_run const& run, std::string const& tx)
+{
+    if (run.receipt().empty())
+        return;
+    try {
+        auto const what = clients_.of(plan_.group).outcome(run.receipt());
+        log_.write(event{"asked"}.add("tx", tx).add("outcome", name_of(what)));
+    } catch (fencelock::error const&) { // nobody can be asked now
+    }
 }
 
 void operation::granted(fencelock::lock const& lock)

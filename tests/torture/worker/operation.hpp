@@ -43,6 +43,7 @@ class operation {
     auto told(Take take) -> decltype(take());
     void with_one();
     void with_two();
+    void ask(transaction_run const& run, std::string const& tx);
     void granted(fencelock::lock const& lock);
     void finish(fencelock::lock& lock);
     event about(std::string_view kind) const { return event{kind}.add("op", name_); }

@@ -132,6 +132,7 @@ outcome transaction_run::told(Act act)
         return tell(outcome::refused, "refused", "lock_lost", e);
     } catch (fencelock::outcome_unknown const& e) {
         own_.drop();
+        receipt_ = e.receipt();
         bool const sent = committing_; // a claim alone may be in doubt as well: then nothing was
         return sent ? tell(outcome::unknown, "unknown", "outcome_unknown", e)
                     : tell(outcome::aborted, "aborted", "outcome_unknown", e);
@@ -306,6 +307,7 @@ void transaction_run::end_block(pqxx::transaction_base& tx)
         return prepare_and_commit(tx);
     if (plan_.rolled_back)
         throw rolled_back_on_purpose{};
+    receipt_ = tx.exec("SELECT fence_receipt()")[0][0].c_str();
     begin_commit();
     tx.exec("COMMIT");
 }

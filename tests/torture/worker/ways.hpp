@@ -50,6 +50,9 @@ class transaction_run {
     outcome run(fencelock::lock& lock);
     outcome run(fencelock::lock_set& locks, operation_plan const& op);
 
+    // Of a commit whose outcome is unknown; empty where there is none.
+    std::string const& receipt() const { return receipt_; }
+
   private:
     template <typename Act>
     outcome told(Act act);
@@ -80,6 +83,7 @@ class transaction_run {
     bool confirmed_;
     bool committing_ = false;
     bool prepared_ = false;
+    std::string receipt_;
 };
 
 } // namespace torture
