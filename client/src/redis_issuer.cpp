@@ -210,13 +210,13 @@ try {
         request.resource, request.deadline);
     database_->note_history(row.at(1));
     auto const first = to_token(row.at(0));
+    auto const last = first + (size - 1); // in this order: it may be the last number there is
     ++observer_->seeds;
     observer_->tell(log_level::info,
-                    "reserved the tokens " + std::to_string(first) + " to " +
-                        std::to_string(first + size - 1) + " of \"" + request.resource + "\" for " +
-                        pool_->place(),
+                    "reserved the tokens " + std::to_string(first) + " to " + std::to_string(last) +
+                        " of \"" + request.resource + "\" for " + pool_->place(),
                     request.resource, first);
-    return {ticket, std::to_string(first - 1), std::to_string(first + size - 1), row[1]};
+    return {ticket, std::to_string(first - 1), std::to_string(last), row[1]};
 } catch (outcome_unknown const& e) {
     // A reservation that nobody uses hurts nobody, and the ticket brings the same one again.
     throw issuer_unavailable{e.what(), request.resource};
