@@ -8,29 +8,31 @@ namespace fencelock {
 
 void require_writable(const char* function)
 {
+    if (!XactReadOnly && !IsInParallelMode() && !RecoveryInProgress())
+        return;
     PreventCommandIfReadOnly(function);
     PreventCommandIfParallelMode(function);
     PreventCommandDuringRecovery(function);
 }
 
-verdict present_token(std::string_view resource, token presented, const text* owner)
+verdict present_token(const hashed_name& resource, token presented, const text* owner)
 {
     if (presented < 1)
-        return {refusal::not_positive, presented, no_token, false};
-    const claim* claimed = find_claim(resource);
-    if (claimed != nullptr && presented < claimed->presented)
-        return {refusal::stale, presented, claimed->presented, false};
-    if (claimed != nullptr && claimed->enforced && presented == claimed->presented) {
+        return {refusal::not_positive, presented, no_token};
+    claim& claimed = claim_for(resource);
+    if (presented < claimed.presented)
+        return {refusal::stale, presented, claimed.presented};
+    if (claimed.enforced && presented == claimed.presented) {
         if (owner == nullptr)
-            return {refusal::none, presented, no_token, false};
-        if (claimed->owner != nullptr)
-            return {view_of(owner) == claimed->owner ? refusal::none : refusal::conflict, presented,
-                    no_token, false};
+            return {refusal::none, presented, no_token};
+        if (claimed.owner != nullptr)
+            return {view_of(owner) == claimed.owner ? refusal::none : refusal::conflict, presented,
+                    no_token};
     }
-    bool siblings_unseen = claimed != nullptr && claimed->siblings_unseen;
+    bool siblings_unseen = claimed.siblings_unseen;
     verdict outcome = present_to_mark(resource, presented, owner, siblings_unseen);
     if (outcome.why == refusal::none)
-        note_claim(resource, presented, owner, true, outcome.siblings_unseen);
+        note_claim(claimed, presented, owner, true, siblings_unseen);
     return outcome;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "errors.hpp"
+#include "hashed_name.hpp"
 #include "pg.hpp"
 
 namespace fencelock {
@@ -14,6 +15,6 @@ void require_writable(const char* function);
 // Presents the token; accepted, it is a claim until the (sub)transaction ends. owner may be null.
 // Refusals are returned, not raised; what is raised comes from waiting for older tokens: 40P01,
 // cancellation.
-verdict present_token(std::string_view resource, token presented, const text* owner);
+verdict present_token(const hashed_name& resource, token presented, const text* owner);
 
 } // namespace fencelock

@@ -1,71 +1,31 @@
 #include "claims.hpp"
 
+#include "claim_table.hpp"
+
 namespace fencelock {
 
 namespace {
 
-struct resource_key {
-    const char* name;
-    size_t length;
-};
-
-struct claim_entry {
-    resource_key key; // first, as dynahash wants it
-    claim current;
-    bool present; // false once a rollback has taken the only claim back
-};
-
 // What a claim replaced, so that the end of the savepoint level that made it can take it back. Only
 // levels below the top leave such traces, newest last: a transaction without savepoints keeps none.
 struct undo_entry {
-    claim_entry* entry;
+    claim* changed;
     claim before;
-    bool was_present;
     int level;
 };
 
-HTAB* claims = nullptr;
+claim_table* claims = nullptr;
 undo_entry* undo_log = nullptr;
 int undo_count = 0;
 int undo_capacity = 0;
 
-uint32 hash_key(const void* key, Size)
+char* copy_owner(const text* owner)
 {
-    auto* resource = static_cast<const resource_key*>(key);
-    return hash_bytes(reinterpret_cast<const unsigned char*>(resource->name),
-                      static_cast<int>(resource->length));
+    return owner == nullptr ? nullptr
+                            : MemoryContextStrdup(TopTransactionContext, text_to_cstring(owner));
 }
 
-int compare_keys(const void* one, const void* other, Size)
-{
-    auto* a = static_cast<const resource_key*>(one);
-    auto* b = static_cast<const resource_key*>(other);
-    if (a->length != b->length)
-        return 1;
-    return memcmp(a->name, b->name, a->length);
-}
-
-HTAB* create_claims()
-{
-    HASHCTL control{};
-    control.keysize = sizeof(resource_key);
-    control.entrysize = sizeof(claim_entry);
-    control.hash = hash_key;
-    control.match = compare_keys;
-    control.hcxt = TopTransactionContext;
-    return hash_create("fencelock claims", 32, &control,
-                       HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_CONTEXT);
-}
-
-char* copy_for_transaction(const char* data, size_t length)
-{
-    char* copy = static_cast<char*>(MemoryContextAlloc(TopTransactionContext, length + 1));
-    memcpy(copy, data, length);
-    copy[length] = '\0';
-    return copy;
-}
-
-void log_undo(claim_entry* entry)
+void log_undo(claim& current)
 {
     int level = GetCurrentTransactionNestLevel();
     if (level == 1)
@@ -78,7 +38,7 @@ void log_undo(claim_entry* entry)
                                 : repalloc_huge(undo_log, size));
         undo_capacity = wanted;
     }
-    undo_log[undo_count++] = {entry, entry->current, entry->present, level};
+    undo_log[undo_count++] = {&current, current, level};
 }
 
 // The memory is the transaction's and is freed by it.
@@ -109,8 +69,7 @@ void take_back(int level)
 {
     while (undo_count > 0 && undo_log[undo_count - 1].level >= level) {
         const undo_entry& undo = undo_log[--undo_count];
-        undo.entry->current = undo.before;
-        undo.entry->present = undo.was_present;
+        *undo.changed = undo.before;
     }
 }
 
@@ -146,35 +105,19 @@ void watch_transactions()
     RegisterSubXactCallback(on_subtransaction_event, nullptr);
 }
 
-const claim* find_claim(std::string_view resource)
+claim& claim_for(const hashed_name& resource)
 {
     if (claims == nullptr)
-        return nullptr;
-    resource_key key{resource.data(), resource.size()};
-    auto* entry = static_cast<claim_entry*>(hash_search(claims, &key, HASH_FIND, nullptr));
-    return entry != nullptr && entry->present ? &entry->current : nullptr;
+        claims = create_claim_table(TopTransactionContext);
+    return find_or_add_entry(*claims, resource).current;
 }
 
-void note_claim(std::string_view resource, token presented, const text* owner, bool enforced,
+void note_claim(claim& current, token presented, const text* owner, bool enforced,
                 bool siblings_unseen)
 {
-    if (claims == nullptr)
-        claims = create_claims();
-    // Everything that can fail comes before the entry, so that no half-made one is left behind.
-    char* owner_copy = nullptr;
-    if (owner != nullptr)
-        owner_copy = copy_for_transaction(VARDATA_ANY(owner), VARSIZE_ANY_EXHDR(owner));
-    resource_key key{resource.data(), resource.size()};
-    auto* entry = static_cast<claim_entry*>(hash_search(claims, &key, HASH_FIND, nullptr));
-    if (entry == nullptr) {
-        key.name = copy_for_transaction(resource.data(), resource.size());
-        entry = static_cast<claim_entry*>(hash_search(claims, &key, HASH_ENTER, nullptr));
-        entry->current = {};
-        entry->present = false;
-    }
-    log_undo(entry);
-    entry->current = {presented, owner_copy, enforced, siblings_unseen};
-    entry->present = true;
+    const char* owner_copy = copy_owner(owner);
+    log_undo(current);
+    current = {presented, owner_copy, enforced, siblings_unseen};
 }
 
 } // namespace fencelock

@@ -3,27 +3,30 @@
 // made since.
 #pragma once
 
+#include "hashed_name.hpp"
 #include "pg.hpp"
 
 namespace fencelock {
 
 struct claim {
-    token presented;
+    token presented;   // no_token: none was accepted, or it was taken back
     const char* owner; // null where none was named
     bool enforced;     // measured against the mark and locked there; else only against a row's own
                        // column
-    bool siblings_unseen; // see verdict
+    // Others have held the very token that the transaction's snapshot does not see as finished: no
+    // matter for this claim, but the transaction must not raise the mark.
+    bool siblings_unseen;
 };
 
 // Once, when the module is loaded.
 void watch_transactions();
 
-// Null where the transaction has none for the resource. Valid until the next call of any function
-// here.
-const claim* find_claim(std::string_view resource);
+// The transaction's claim for the resource, present or not. It stays where it is to the end of the
+// transaction.
+claim& claim_for(const hashed_name& resource);
 
-// Records or replaces the resource's claim; owner may be null.
-void note_claim(std::string_view resource, token presented, const text* owner, bool enforced,
+// Records or replaces the claim; owner may be null.
+void note_claim(claim& current, token presented, const text* owner, bool enforced,
                 bool siblings_unseen);
 
 } // namespace fencelock

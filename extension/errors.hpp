@@ -32,9 +32,6 @@ struct verdict {
     token presented;
     token bound; // stale, pruned, tied: the mark; retired: first of the newest reservation;
                  // not_issued: the highest issued
-    // Accepted, though others have held the very token that the transaction's snapshot does not
-    // see as finished: no matter for this claim, but the transaction must not raise the mark.
-    bool siblings_unseen;
 };
 
 // Where a guard found the token: which table and column an error names, and whether the current

@@ -85,7 +85,7 @@ COMMENT ON COLUMN fence_stat.waits IS 'checks that had to wait for a transaction
 -- What is protected, and how.
 
 CREATE FUNCTION fence_guard_argument(arguments text[], key text, standard text) RETURNS text
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce((SELECT substr(a, length(key) + 2) FROM unnest(arguments) AS u (a)
                      WHERE starts_with(a, key || '=') LIMIT 1), standard);
 $$;

@@ -131,11 +131,10 @@ void require_superuser(const char* function)
 
 ArrayType* template_columns(const name_template& compiled)
 {
-    Datum* columns = static_cast<Datum*>(palloc(sizeof(Datum) * std::max(compiled.part_count, 1)));
-    int count = 0;
-    for (int i = 0; i < compiled.part_count; i++)
-        if (compiled.parts[i].column != InvalidAttrNumber)
-            columns[count++] = Int16GetDatum(compiled.parts[i].column);
+    int count = compiled.column_count;
+    Datum* columns = static_cast<Datum*>(palloc(sizeof(Datum) * std::max(count, 1)));
+    for (int i = 0; i < count; i++)
+        columns[i] = Int16GetDatum(compiled.columns[i].number);
     return construct_array(columns, count, INT2OID, sizeof(int16), true, TYPALIGN_SHORT);
 }
 

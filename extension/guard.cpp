@@ -7,6 +7,7 @@
 #include "merge_watch.hpp"
 #include "refusals.hpp"
 #include "settings.hpp"
+#include "token_column.hpp"
 
 namespace fencelock {
 
@@ -19,6 +20,8 @@ struct guarded_row {
     guard_config& config;
     TupleTableSlot* before; // null for INSERT
     TupleTableSlot* after;  // null for DELETE
+    token token_before;     // in its token column; NULL and 0 are no token
+    token token_after;
 };
 
 // Whose rights decide what an error may say. A foreign key's action runs as the table's owner, but
@@ -37,12 +40,9 @@ bool may_read_template(const guarded_row& row, Oid table)
     if (pg_class_aclcheck(table, reader(), ACL_SELECT) == ACLCHECK_OK)
         return true;
     const name_template& resource = row.config.resource;
-    for (int i = 0; i < resource.part_count; i++) {
-        AttrNumber column = resource.parts[i].column;
-        if (column == InvalidAttrNumber)
-            continue;
-        Form_pg_attribute attribute =
-            TupleDescAttr(RelationGetDescr(row.table), AttrNumberGetAttrOffset(column));
+    for (int i = 0; i < resource.column_count; i++) {
+        int index = AttrNumberGetAttrOffset(resource.columns[i].number);
+        Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(row.table), index);
         AttrNumber there = get_attnum(table, NameStr(attribute->attname));
         if (there == InvalidAttrNumber ||
             pg_attribute_aclcheck(table, there, reader(), ACL_SELECT) != ACLCHECK_OK)
@@ -76,13 +76,22 @@ void refuse(const guarded_row& row, std::string_view resource, const verdict& re
     refuse_token(refused, resource, &place);
 }
 
-// NULL and 0 are no token.
-token token_in(const guarded_row& row, TupleTableSlot* slot)
+token token_in_old(const guarded_row& row)
 {
-    if (row.config.token_column == InvalidAttrNumber || slot == nullptr)
+    if (row.config.token_column == InvalidAttrNumber)
         return no_token;
     bool is_null;
-    Datum value = slot_getattr(slot, row.config.token_column, &is_null);
+    Datum value = heap_getattr(row.trigger->tg_trigtuple, row.config.token_column,
+                               RelationGetDescr(row.table), &is_null);
+    return is_null ? no_token : DatumGetInt64(value);
+}
+
+token token_in_new(const guarded_row& row)
+{
+    if (row.config.token_column == InvalidAttrNumber)
+        return no_token;
+    bool is_null;
+    Datum value = slot_getattr(row.after, row.config.token_column, &is_null);
     return is_null ? no_token : DatumGetInt64(value);
 }
 
@@ -91,8 +100,8 @@ token stamp_of(const guarded_row& row)
 {
     if (row.config.require == stamp_rule::claim || row.after == nullptr)
         return no_token;
-    token written = token_in(row, row.after);
-    if (row.before == nullptr || written != token_in(row, row.before))
+    token written = row.token_after;
+    if (row.before == nullptr || written != row.token_before)
         return written;
     // The old value is a stamp where the SET list names the column. An earlier trigger's change
     // does not show in the list, but has changed the value.
@@ -103,8 +112,9 @@ token stamp_of(const guarded_row& row)
 
 // What a write presents for one resource, on its way to being accepted.
 struct presented_token {
-    std::string_view resource;
+    hashed_name resource;
     token value;
+    claim* claimed; // the transaction's, once it was looked for
 };
 
 // The token by which the row's write presents itself for the resource, in the order stamp, claim,
@@ -112,14 +122,15 @@ struct presented_token {
 // been reported then.
 bool find_presented(const guarded_row& row, token stamp, presented_token& presented)
 {
-    const claim* claimed = find_claim(presented.resource);
-    if (stamp != no_token && claimed != nullptr && stamp < claimed->presented) {
-        refuse(row, presented.resource, {refusal::stale, stamp, claimed->presented, false});
+    presented.claimed = &claim_for(presented.resource);
+    token claimed = presented.claimed->presented;
+    if (stamp != no_token && claimed != no_token && stamp < claimed) {
+        refuse(row, presented.resource, {refusal::stale, stamp, claimed});
         return false;
     }
-    presented.value = stamp != no_token    ? stamp
-                      : claimed != nullptr ? claimed->presented
-                                           : token_in_claims_setting(presented.resource);
+    presented.value = stamp != no_token     ? stamp
+                      : claimed != no_token ? claimed
+                                            : token_in_claims_setting(presented.resource);
     if (presented.value != no_token)
         return true;
     refuse_unfenced(row.config.unfenced == unfenced_rule::warn, presented.resource, place_of(row));
@@ -130,11 +141,11 @@ bool find_presented(const guarded_row& row, token stamp, presented_token& presen
 // higher.
 bool is_accepted_by_row(const guarded_row& row, tie_rule ties, const presented_token& presented)
 {
-    token in_row = token_in(row, row.before);
+    token in_row = row.token_before;
     if (presented.value > in_row || (presented.value == in_row && ties == tie_rule::accept))
         return true;
     refusal why = presented.value < in_row ? refusal::stale : refusal::tied;
-    refuse(row, presented.resource, {why, presented.value, in_row, false});
+    refuse(row, presented.resource, {why, presented.value, in_row});
     return false;
 }
 
@@ -152,14 +163,13 @@ bool is_accepted_by_mark(const guarded_row& row, const presented_token& presente
 bool is_accepted_in_place(const guarded_row& row, const presented_token& presented)
 {
     if (presented.value < 1) {
-        refuse(row, presented.resource, {refusal::not_positive, presented.value, no_token, false});
+        refuse(row, presented.resource, {refusal::not_positive, presented.value, no_token});
         return false;
     }
     if (!is_accepted_by_row(row, row.config.ties, presented))
         return false;
-    const claim* claimed = find_claim(presented.resource);
-    if (claimed == nullptr || claimed->presented < presented.value)
-        note_claim(presented.resource, presented.value, nullptr, false, false);
+    if (presented.claimed->presented < presented.value)
+        note_claim(*presented.claimed, presented.value, nullptr, false, false);
     return true;
 }
 
@@ -169,20 +179,16 @@ bool is_accepted_in_place(const guarded_row& row, const presented_token& present
 HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token value)
 {
     AttrNumber column = row.config.token_column;
-    if (column == InvalidAttrNumber || token_in(row, row.after) == value)
+    if (column == InvalidAttrNumber || row.token_after == value)
         return tuple;
-    int number = column;
-    Datum datum = Int64GetDatum(value);
-    bool is_null = value == no_token;
-    return heap_modify_tuple_by_cols(tuple, RelationGetDescr(row.table), 1, &number, &datum,
-                                     &is_null);
+    return write_token_column(tuple, row.table, column, value);
 }
 
 // A row leaves its resource: by DELETE, or by an UPDATE that changes what the resource is named
 // after.
-bool guard_leaving(const guarded_row& row, std::string_view resource)
+bool guard_leaving(const guarded_row& row, const hashed_name& resource)
 {
-    presented_token presented{resource, no_token};
+    presented_token presented{resource, no_token, nullptr};
     return find_presented(row, no_token, presented) &&
            (row.config.mark == mark_place::resource ||
             is_accepted_by_row(row, tie_rule::accept, presented)) &&
@@ -192,8 +198,9 @@ bool guard_leaving(const guarded_row& row, std::string_view resource)
 HeapTuple guard_insert(const guarded_row& row)
 {
     HeapTuple tuple = row.trigger->tg_trigtuple;
-    presented_token presented{render_resource_name(row.config.resource, row.table, row.after),
-                              no_token};
+    name_buffer buffer;
+    presented_token presented{
+        render_resource_name(row.config.resource, row.table, row.after, buffer), no_token, nullptr};
     bool accepted =
         find_presented(row, stamp_of(row), presented) && is_accepted_by_mark(row, presented);
     return with_token(row, tuple, accepted ? presented.value : no_token);
@@ -201,26 +208,29 @@ HeapTuple guard_insert(const guarded_row& row)
 
 HeapTuple guard_delete(const guarded_row& row)
 {
-    (void)guard_leaving(row, render_resource_name(row.config.resource, row.table, row.before));
+    name_buffer buffer;
+    (void)guard_leaving(row,
+                        render_resource_name(row.config.resource, row.table, row.before, buffer));
     return row.trigger->tg_trigtuple;
 }
 
-// Whether the row belongs to the same resource before and after; sets left to the resource that it
-// leaves otherwise.
-bool stays_in(const guarded_row& row, std::string_view resource, std::string_view& left)
+// Lets the row go from the resource that it belonged to, if that is another one; stays tells.
+bool guard_staying(const guarded_row& row, std::string_view resource, bool& stays)
 {
     name_template& names = row.config.resource;
-    if (same_template_columns(names, row.before, row.after))
+    stays = same_template_columns(names, row.trigger->tg_trigtuple, row.after);
+    if (stays)
         return true;
-    left = render_resource_name(names, row.table, row.before);
-    return left == resource;
+    name_buffer buffer;
+    hashed_name left = render_resource_name(names, row.table, row.before, buffer);
+    stays = left.text == resource;
+    return stays || guard_leaving(row, left);
 }
 
 bool is_accepted_update(const guarded_row& row, presented_token& presented)
 {
-    std::string_view left;
-    bool stays = stays_in(row, presented.resource, left);
-    if (!stays && !guard_leaving(row, left))
+    bool stays;
+    if (!guard_staying(row, presented.resource, stays))
         return false;
     if (!find_presented(row, stamp_of(row), presented))
         return false;
@@ -233,11 +243,11 @@ bool is_accepted_update(const guarded_row& row, presented_token& presented)
 
 HeapTuple guard_update(const guarded_row& row)
 {
-    presented_token presented{render_resource_name(row.config.resource, row.table, row.after),
-                              no_token};
+    name_buffer buffer;
+    presented_token presented{
+        render_resource_name(row.config.resource, row.table, row.after, buffer), no_token, nullptr};
     bool accepted = is_accepted_update(row, presented);
-    return with_token(row, row.trigger->tg_newtuple,
-                      accepted ? presented.value : token_in(row, row.before));
+    return with_token(row, row.trigger->tg_newtuple, accepted ? presented.value : row.token_before);
 }
 
 bool is_row_guard(TriggerEvent event)
@@ -260,17 +270,24 @@ HeapTuple run_guard(TriggerData* trigger)
         raise_guard_truncate(table);
     require_writable("fence_guard()"); // a temporary table can be written where marks cannot
 
-    guarded_row row{trigger, table, config_of(table, trigger->tg_trigger), trigger->tg_trigslot,
-                    trigger->tg_newslot};
-    if (TRIGGER_FIRED_BY_INSERT(event)) {
-        row.before = nullptr;
-        row.after = trigger->tg_trigslot;
-        return guard_insert(row);
+    guarded_row row{trigger,
+                    table,
+                    config_of(table, trigger->tg_trigger),
+                    TRIGGER_FIRED_BY_INSERT(event) ? nullptr : trigger->tg_trigslot,
+                    TRIGGER_FIRED_BY_INSERT(event)   ? trigger->tg_trigslot
+                    : TRIGGER_FIRED_BY_UPDATE(event) ? trigger->tg_newslot
+                                                     : nullptr,
+                    no_token,
+                    no_token};
+    if (row.after != nullptr) {
+        slot_getsomeattrs(row.after, row.config.last_column); // at once is cheaper than in turn
+        row.token_after = token_in_new(row);
     }
-    if (TRIGGER_FIRED_BY_UPDATE(event))
-        return guard_update(row);
-    row.after = nullptr;
-    return guard_delete(row);
+    if (row.before != nullptr)
+        row.token_before = token_in_old(row);
+    if (row.before == nullptr)
+        return guard_insert(row);
+    return row.after == nullptr ? guard_delete(row) : guard_update(row);
 }
 
 } // namespace fencelock

@@ -10,8 +10,8 @@ struct cached_config {
     Oid trigger; // first, as dynahash wants it
     Oid table;
     bool valid;
-    MemoryContext memory; // holds the configuration
-    guard_config config;
+    guard_config* config; // null before it was compiled
+    MemoryContext memory; // holds it
 };
 
 HTAB* cache = nullptr;
@@ -20,6 +20,7 @@ uint64 invalidations = 0; // so far
 void invalidate_configs(Datum, Oid table)
 {
     invalidations++;
+    latest.config = nullptr;
     if (cache == nullptr)
         return;
     HASH_SEQ_STATUS all;
@@ -130,9 +131,26 @@ AttrNumber find_token_column(Relation table, const char* column)
 }
 
 // A configuration that a running guard may still use dies with the transaction.
-void retire(MemoryContext memory)
+void retire(cached_config& entry)
 {
-    MemoryContextSetParent(memory, TopTransactionContext);
+    if (entry.memory != nullptr)
+        MemoryContextSetParent(entry.memory, TopTransactionContext);
+    entry.memory = nullptr;
+    entry.config = nullptr;
+}
+
+// The cache grows here alone, so here it gives up what it may never be asked for again: the
+// triggers of dropped tables, and dropped triggers, whose tables have changed by that.
+void drop_invalid_but(const cached_config* kept)
+{
+    HASH_SEQ_STATUS all;
+    hash_seq_init(&all, cache);
+    while (auto* entry = static_cast<cached_config*>(hash_seq_search(&all))) {
+        if (entry->valid || entry == kept)
+            continue;
+        retire(*entry);
+        (void)hash_search(cache, &entry->trigger, HASH_REMOVE, nullptr);
+    }
 }
 
 void compile_into(cached_config& entry, Relation table, const Trigger* trigger)
@@ -140,14 +158,37 @@ void compile_into(cached_config& entry, Relation table, const Trigger* trigger)
     MemoryContext memory =
         AllocSetContextCreate(CurrentMemoryContext, "fencelock guard", ALLOCSET_SMALL_SIZES);
     MemoryContext caller = MemoryContextSwitchTo(memory);
-    guard_config config = compile_guard_config(table, trigger->tgnargs, trigger->tgargs);
+    auto* config = static_cast<guard_config*>(palloc(sizeof(guard_config)));
+    *config = compile_guard_config(table, trigger->tgnargs, trigger->tgargs);
     MemoryContextSwitchTo(caller);
     MemoryContextSetParent(memory, CacheMemoryContext); // nothing can fail from here on
-    if (entry.memory != nullptr)
-        retire(entry.memory);
+    retire(entry);
     entry.memory = memory;
     entry.config = config;
     entry.table = RelationGetRelid(table);
+}
+
+cached_config& entry_of(Oid trigger)
+{
+    if (cache == nullptr)
+        cache = create_cache();
+    bool found;
+    auto* entry = static_cast<cached_config*>(hash_search(cache, &trigger, HASH_ENTER, &found));
+    if (!found) {
+        entry->table = InvalidOid;
+        entry->valid = false;
+        entry->config = nullptr;
+        entry->memory = nullptr;
+    }
+    return *entry;
+}
+
+AttrNumber last_column_of(const name_template& names, AttrNumber token_column)
+{
+    AttrNumber last = token_column;
+    for (int i = 0; i < names.column_count; i++)
+        last = std::max(last, names.columns[i].number);
+    return last;
 }
 
 // Whether two rows never have one name, as mark=row needs: at most one column may contain anything,
@@ -176,6 +217,8 @@ bool tells_rows_apart(const name_template& names)
 
 } // namespace
 
+latest_config latest;
+
 void watch_guarded_tables()
 {
     CacheRegisterRelcacheCallback(invalidate_configs, 0);
@@ -191,6 +234,7 @@ guard_config compile_guard_config(Relation table, int count, char** arguments)
     config.resource = compile_name_template(table, pstrdup(read.resource));
     config.token_column =
         read.token == nullptr ? InvalidAttrNumber : find_token_column(table, read.token);
+    config.last_column = last_column_of(config.resource, config.token_column);
     if (read.mark_row && !tells_rows_apart(config.resource))
         raise_guard_argument(table, "with mark=row two rows could have the same resource name",
                              "Put text such as a colon between columns, and name at most one that "
@@ -202,24 +246,18 @@ guard_config compile_guard_config(Relation table, int count, char** arguments)
     return config;
 }
 
-guard_config& config_of(Relation table, const Trigger* trigger)
+guard_config& find_config(Relation table, const Trigger* trigger)
 {
-    if (cache == nullptr)
-        cache = create_cache();
-    bool found;
-    auto* entry =
-        static_cast<cached_config*>(hash_search(cache, &trigger->tgoid, HASH_ENTER, &found));
-    if (!found) {
-        entry->valid = false;
-        entry->memory = nullptr;
-        entry->table = InvalidOid;
-    }
-    if (!entry->valid) {
+    cached_config& entry = entry_of(trigger->tgoid);
+    if (!entry.valid) {
+        drop_invalid_but(&entry);
         uint64 before = invalidations;
-        compile_into(*entry, table, trigger);
-        entry->valid = invalidations == before;
+        compile_into(entry, table, trigger);
+        entry.valid = invalidations == before;
     }
-    return entry->config;
+    if (entry.valid)
+        latest = {trigger->tgoid, entry.config};
+    return *entry.config;
 }
 
 } // namespace fencelock

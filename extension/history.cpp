@@ -4,7 +4,8 @@
 #include "installation.hpp"
 #include "named_row.hpp"
 #include "pg_compat.hpp"
-#include "row_holders.hpp"
+#include "row_lock.hpp"
+#include "row_write.hpp"
 
 namespace fencelock {
 

@@ -20,12 +20,17 @@ void locate_installation(Oid called_function);
 // The OID of a table, as used by the history's identity.
 Oid own_table_oid(own_table which);
 
-// A table of ours with its primary key index, open; the locks stay until the transaction ends.
+// A table of ours, open; the locks stay until the transaction ends.
 struct opened_table {
     Relation heap;
-    Relation index;
+    own_table which;
+    LOCKMODE mode;
 };
 opened_table open_own_table(own_table which, LOCKMODE mode);
 void close_own_table(const opened_table& table);
+
+// The index of the table's primary key, for as long as the table is open.
+Relation open_primary_key(const opened_table& table);
+void close_primary_key(Relation index);
 
 } // namespace fencelock

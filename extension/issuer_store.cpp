@@ -4,7 +4,8 @@
 #include "installation.hpp"
 #include "mark_store.hpp"
 #include "named_row.hpp"
-#include "row_holders.hpp"
+#include "row_lock.hpp"
+#include "row_write.hpp"
 
 namespace fencelock {
 
@@ -220,18 +221,18 @@ bool is_idle(const opened_table& table, HeapTuple tuple, TimestampTz idle_since)
 
 } // namespace
 
-bool judge_by_issues(std::string_view resource, token presented, verdict& outcome)
+bool judge_by_issues(const hashed_name& resource, token presented, verdict& outcome)
 {
     opened_table table = open_own_table(own_table::issuer, AccessShareLock);
     row_versions versions = find_row(table, resource);
     if (versions.settled.exists()) {
         token issued = bigint_column(table, versions.settled.tuple, column_issued);
         token first = bigint_column(table, versions.settled.tuple, column_first);
-        outcome = {refusal::none, presented, no_token, false};
+        outcome = {refusal::none, presented, no_token};
         if (presented > issued)
-            outcome = {refusal::not_issued, presented, issued, false};
+            outcome = {refusal::not_issued, presented, issued};
         else if (presented < first)
-            outcome = {refusal::retired, presented, first, false};
+            outcome = {refusal::retired, presented, first};
     }
     close_own_table(table);
     return versions.settled.exists();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "errors.hpp"
+#include "hashed_name.hpp"
 #include "pg.hpp"
 
 namespace fencelock {
@@ -11,7 +12,7 @@ namespace fencelock {
 // newest reservation, not issued above the last. Reads what is committed or this transaction's own,
 // without waiting. False, and the outcome left alone, where the resource was never issued here:
 // then it takes any token.
-bool judge_by_issues(std::string_view resource, token presented, verdict& outcome);
+bool judge_by_issues(const hashed_name& resource, token presented, verdict& outcome);
 
 // Reserves n consecutive tokens and returns the first: see fence_issue.
 token reserve_tokens(std::string_view resource, int64 n, token above, const text* ticket);

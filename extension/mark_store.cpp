@@ -3,7 +3,9 @@
 #include "issuer_store.hpp"
 #include "named_row.hpp"
 #include "row_holders.hpp"
+#include "row_lock.hpp"
 #include "row_wait.hpp"
+#include "row_write.hpp"
 #include "stat.hpp"
 
 namespace fencelock {
@@ -16,12 +18,12 @@ constexpr int resource_columns = 4;
 // One presentation on its way to a verdict.
 struct presentation {
     opened_table table;
-    std::string_view resource;
+    const hashed_name& resource;
     token presented;
     const text* owner;
     row_queue queue;
     transaction_progress at_look; // where the transaction reads by one snapshot
-    bool siblings_unseen;
+    bool& siblings_unseen;
     bool advanced; // the mark was raised
 };
 
@@ -45,12 +47,12 @@ const text* owner_in(const opened_table& table, const row_version& version)
 
 verdict refused(const presentation& p, refusal why, token bound)
 {
-    return {why, p.presented, bound, false};
+    return {why, p.presented, bound};
 }
 
 verdict accepted(const presentation& p)
 {
-    return {refusal::none, p.presented, no_token, p.siblings_unseen};
+    return {refusal::none, p.presented, no_token};
 }
 
 // What this transaction reads must not be older than its claim. Siblings that share the very token
@@ -152,14 +154,8 @@ bool is_written_by_us(const row_version& version)
     return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(version.tuple->t_data));
 }
 
-// Never waits: whoever is in the way is waited for by queue_up, which looks at the tokens first.
-bool lock_now(presentation& p, const row_version& version, LockTupleMode mode)
-{
-    return is_written_by_us(version) ||
-           lock_version(p.table, version.tid(), mode, LockWaitSkip) == TM_Ok;
-}
-
-// Writes token and owner over the version found, once nobody else holds it.
+// Writes token and owner over the version found, once nobody else holds it. Never waits itself:
+// whoever is in the way is waited for by queue_up, which looks at the tokens first.
 step write_mark(presentation& p, const row_versions& row, bool raises, verdict& outcome)
 {
     const row_version& version = row.oldest();
@@ -173,14 +169,13 @@ step write_mark(presentation& p, const row_versions& row, bool raises, verdict& 
     }
     if (is_behind_claim(p, &version, raises))
         return refuse_behind(p, outcome);
-    if (!lock_now(p, version, LockTupleNoKeyExclusive))
+    new_row values = form_row(p.resource, p.presented, p.owner);
+    if (!replace_row(p.table, version.tid(), {values.values, values.nulls, resource_columns}))
         return step::look_again;
     if (!is_written_by_us(version))
         note_finished(p);
     if (raises && p.siblings_unseen)
-        return refuse_behind(p, outcome);
-    new_row values = form_row(p.resource, p.presented, p.owner);
-    update_row(p.table, version.tid(), {values.values, values.nulls, resource_columns});
+        return refuse_behind(p, outcome); // an error, which takes back what was written
     p.advanced = raises;
     outcome = accepted(p);
     return step::decided;
@@ -211,10 +206,11 @@ step share_mark(presentation& p, const row_versions& row, verdict& outcome)
 
     if (is_behind_claim(p, &version, false))
         return refuse_behind(p, outcome);
-    if (!lock_now(p, version, LockTupleShare))
-        return step::look_again;
-    if (!is_written_by_us(version))
+    if (!is_written_by_us(version)) {
+        if (lock_version(p.table, version.tid(), LockTupleShare, LockWaitSkip) != TM_Ok)
+            return step::look_again;
         note_finished(p);
+    }
     outcome = accepted(p);
     return step::decided;
 }
@@ -257,16 +253,18 @@ step present_once(presentation& p, verdict& outcome)
 
 } // namespace
 
-verdict present_to_mark(std::string_view resource, token presented, const text* owner,
-                        bool siblings_unseen)
+verdict present_to_mark(const hashed_name& resource, token presented, const text* owner,
+                        bool& siblings_unseen)
 {
-    presentation p{};
-    p.table = open_own_table(own_table::resource, RowExclusiveLock);
-    p.resource = resource;
-    p.presented = presented;
-    p.owner = owner;
-    p.siblings_unseen = siblings_unseen;
-    p.queue = begin_queue(p.table.heap, resource, presented);
+    opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
+    presentation p{.table = table,
+                   .resource = resource,
+                   .presented = presented,
+                   .owner = owner,
+                   .queue = begin_queue(table.heap, resource, presented),
+                   .at_look = {},
+                   .siblings_unseen = siblings_unseen,
+                   .advanced = false};
 
     // Each turn reads the row anew, so that every decision rests on one look and the change that
     // follows is refused by the heap where the row has changed since.
@@ -285,7 +283,7 @@ verdict present_to_mark(std::string_view resource, token presented, const text* 
     return outcome;
 }
 
-token mark_of(std::string_view resource)
+token mark_of(const hashed_name& resource)
 {
     opened_table table = open_own_table(own_table::resource, AccessShareLock);
     row_versions row = find_row(table, resource);
@@ -296,7 +294,7 @@ token mark_of(std::string_view resource)
     return mark;
 }
 
-token highest_mark_of(std::string_view resource)
+token highest_mark_of(const hashed_name& resource)
 {
     opened_table table = open_own_table(own_table::resource, AccessShareLock);
     row_versions row = find_row(table, resource);
@@ -307,7 +305,7 @@ token highest_mark_of(std::string_view resource)
     return mark;
 }
 
-void set_mark(std::string_view resource, token mark)
+void set_mark(const hashed_name& resource, token mark)
 {
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
     new_row values = form_row(resource, mark, nullptr);
@@ -321,7 +319,7 @@ void set_mark(std::string_view resource, token mark)
     close_own_table(table);
 }
 
-bool take_idle_mark(std::string_view resource, TimestampTz idle_since, token limit, token& mark)
+bool take_idle_mark(const hashed_name& resource, TimestampTz idle_since, token limit, token& mark)
 {
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
     row_versions row = find_row(table, resource);

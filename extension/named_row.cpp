@@ -1,7 +1,6 @@
 #include "named_row.hpp"
 
 #include "pg_compat.hpp"
-#include "row_indexes.hpp"
 
 namespace fencelock {
 
@@ -15,23 +14,44 @@ struct row_hint {
     uint32 hash;
     ItemPointerData tid;
 };
-constexpr int hint_count = 256; // a power of 2
-row_hint hints[hint_count];
 
-row_hint& hint_of(Relation heap, uint32 hash)
+// Hints of names whose hashes meet, latest first. One cache line.
+struct hint_set {
+    row_hint hints[4];
+};
+static_assert(sizeof(hint_set) == 64);
+
+// Enough for some thousands of resources in turn. Its memory is taken page by page as it is used.
+constexpr int hint_set_count = 4096; // a power of 2
+hint_set hint_sets[hint_set_count];
+
+hint_set& hints_of(Relation heap, uint32 hash)
 {
-    return hints[(hash ^ RelationGetRelid(heap)) & (hint_count - 1)];
+    return hint_sets[(hash ^ RelationGetRelid(heap)) & (hint_set_count - 1)];
+}
+
+bool is_hint_of(const row_hint& hint, Relation heap, uint32 hash)
+{
+    return hint.hash == hash && hint.heap == RelationGetRelid(heap);
+}
+
+// Null where there is none.
+const row_hint* find_hint(Relation heap, uint32 hash)
+{
+    for (const row_hint& hint : hints_of(heap, hash).hints)
+        if (is_hint_of(hint, heap, hash))
+            return &hint;
+    return nullptr;
 }
 
 void remember(Relation heap, uint32 hash, ItemPointer tid)
 {
-    hint_of(heap, hash) = {RelationGetRelid(heap), hash, *tid};
-}
-
-uint32 hash_of(std::string_view name)
-{
-    return hash_bytes(reinterpret_cast<const unsigned char*>(name.data()),
-                      static_cast<int>(name.size()));
+    row_hint pushed{RelationGetRelid(heap), hash, *tid};
+    for (row_hint& hint : hints_of(heap, hash).hints) {
+        std::swap(hint, pushed);
+        if (is_hint_of(pushed, heap, hash))
+            return;
+    }
 }
 
 bool has_name(Relation heap, HeapTuple tuple, std::string_view name)
@@ -139,7 +159,7 @@ bool is_dead_to_all(Relation heap, ItemPointerData root)
     return !found && all_dead;
 }
 
-row_versions find_by_index(const opened_table& table, std::string_view name, uint32 hash)
+row_versions find_by_index(const opened_table& table, const hashed_name& name)
 {
     row_versions seen{};
     SnapshotData dirty; // the scan is not used for visibility, but wants a snapshot that is not of
@@ -149,7 +169,8 @@ row_versions find_by_index(const opened_table& table, std::string_view name, uin
     ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_TEXTEQ, PointerGetDatum(text_of(name)));
     key.sk_collation = C_COLLATION_OID;
 
-    IndexScanDesc scan = compat::index_beginscan(table.heap, table.index, &dirty, 1);
+    Relation index = open_primary_key(table);
+    IndexScanDesc scan = compat::index_beginscan(table.heap, index, &dirty, 1);
     index_rescan(scan, &key, 1, nullptr, 0);
     while (!seen.settled.exists()) {
         ItemPointer tid = index_getnext_tid(scan, ForwardScanDirection);
@@ -158,7 +179,7 @@ row_versions find_by_index(const opened_table& table, std::string_view name, uin
         ItemPointerData root = *tid;
         row_versions chain = walk_chain(table.heap, root, name);
         if (chain.settled.exists())
-            remember(table.heap, hash, chain.settled.tid());
+            remember(table.heap, name.hash, chain.settled.tid());
         // An entry may belong to an insertion that is about to give way, so what is pending never
         // ends the search.
         if (!chain.none())
@@ -167,91 +188,27 @@ row_versions find_by_index(const opened_table& table, std::string_view name, uin
             scan->kill_prior_tuple = is_dead_to_all(table.heap, root);
     }
     index_endscan(scan);
+    close_primary_key(index);
     return seen;
-}
-
-HeapTuple form_tuple(const opened_table& table, row_values row)
-{
-    int columns = RelationGetNumberOfAttributes(table.heap);
-    auto* values = static_cast<Datum*>(palloc0(sizeof(Datum) * columns));
-    auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * columns));
-    for (int i = 0; i < columns; i++) {
-        nulls[i] = i >= row.count || row.nulls[i];
-        if (!nulls[i])
-            values[i] = row.values[i];
-    }
-    return heap_form_tuple(RelationGetDescr(table.heap), values, nulls);
 }
 
 } // namespace
 
-row_versions find_row(const opened_table& table, std::string_view name)
+row_versions find_row(const opened_table& table, const hashed_name& name)
 {
-    uint32 hash = hash_of(name);
-    const row_hint& hint = hint_of(table.heap, hash);
-    if (hint.heap == RelationGetRelid(table.heap) && hint.hash == hash &&
-        ItemPointerGetBlockNumber(&hint.tid) < RelationGetNumberOfBlocks(table.heap)) {
-        row_versions seen = walk_chain(table.heap, hint.tid, name);
+    // Whatever was inserted by now has made the table longer.
+    BlockNumber blocks = RelationGetNumberOfBlocks(table.heap);
+    if (blocks == 0)
+        return {};
+    const row_hint* hint = find_hint(table.heap, name.hash);
+    if (hint != nullptr && ItemPointerGetBlockNumber(&hint->tid) < blocks) {
+        row_versions seen = walk_chain(table.heap, hint->tid, name);
         if (seen.settled.exists()) {
-            remember(table.heap, hash, seen.settled.tid());
+            remember(table.heap, name.hash, seen.settled.tid());
             return seen;
         }
     }
-    return find_by_index(table, name, hash);
-}
-
-TM_Result lock_version(const opened_table& table, ItemPointer found, LockTupleMode mode,
-                       LockWaitPolicy policy)
-{
-    HeapTupleData tuple;
-    tuple.t_self = *found;
-    Buffer buffer;
-    TM_FailureData failure;
-    TM_Result result = heap_lock_tuple(table.heap, &tuple, GetCurrentCommandId(true), mode, policy,
-                                       false, &buffer, &failure);
-    ReleaseBuffer(buffer);
-    return result;
-}
-
-void delete_row(const opened_table& table, ItemPointer found)
-{
-    simple_heap_delete(table.heap, found);
-    CommandCounterIncrement();
-}
-
-bool insert_row(const opened_table& table, row_values row)
-{
-    HeapTuple tuple = form_tuple(table, row);
-    tuple->t_tableOid = RelationGetRelid(table.heap);
-    TransactionId xid = GetCurrentTransactionId();
-
-    // Until the insertion is decided, whoever meets the tuple waits for the speculative lock only,
-    // not for this transaction.
-    // (A variable of its own: the next line may be a macro that evaluates its argument twice.)
-    uint32 speculative = SpeculativeInsertionLockAcquire(xid);
-    HeapTupleHeaderSetSpeculativeToken(tuple->t_data, speculative);
-    heap_insert(table.heap, tuple, GetCurrentCommandId(true), HEAP_INSERT_SPECULATIVE, nullptr);
-    bool unique = insert_index_entries(table, tuple, compat::index_need::all, true);
-    if (unique)
-        heap_finish_speculative(table.heap, &tuple->t_self);
-    else
-        heap_abort_speculative(table.heap, &tuple->t_self);
-    SpeculativeInsertionLockRelease(xid);
-    if (unique)
-        CommandCounterIncrement();
-    return unique;
-}
-
-void update_row(const opened_table& table, ItemPointer found, row_values row)
-{
-    HeapTuple tuple = form_tuple(table, row);
-    compat::index_need need;
-    if (compat::heap_update(table.heap, found, tuple, need) != TM_Ok)
-        elog(ERROR, "fencelock: a locked row of \"%s\" has changed",
-             RelationGetRelationName(table.heap));
-    insert_index_entries(table, tuple, need, false);
-    heap_freetuple(tuple);
-    CommandCounterIncrement(); // else a second update in this command would not see this version
+    return find_by_index(table, name);
 }
 
 Datum column_of(const opened_table& table, HeapTuple tuple, int column, bool& is_null)

@@ -7,6 +7,7 @@
 // it may lie versions that one other transaction in progress has written.
 #pragma once
 
+#include "hashed_name.hpp"
 #include "installation.hpp"
 #include "pg.hpp"
 
@@ -30,30 +31,7 @@ struct row_versions {
 };
 
 // The versions of the row with that name.
-row_versions find_row(const opened_table& table, std::string_view name);
-
-// Values of a row, in the order of the table's columns; the first is the name.
-struct row_values {
-    const Datum* values;
-    const bool* nulls;
-    int count;
-};
-
-// Locks a version as long as the (sub)transaction lasts. TM_Ok where done; any other result means
-// that the version is no longer the newest or, with LockWaitSkip, that somebody holds it.
-TM_Result lock_version(const opened_table& table, ItemPointer found, LockTupleMode mode,
-                       LockWaitPolicy policy);
-
-// Deletes a version that this transaction has locked or written.
-void delete_row(const opened_table& table, ItemPointer found);
-
-// Inserts as ON CONFLICT does: false, and nothing inserted, where another version of the name is in
-// the way or was a moment ago; then look again. Never waits for another transaction.
-bool insert_row(const opened_table& table, row_values row);
-
-// Replaces a version that this transaction has locked or written, and makes the new one visible to
-// its later commands.
-void update_row(const opened_table& table, ItemPointer found, row_values row);
+row_versions find_row(const opened_table& table, const hashed_name& name);
 
 // Column number (from 1) of a version of the row.
 Datum column_of(const opened_table& table, HeapTuple tuple, int column, bool& is_null);

@@ -68,11 +68,14 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <charconv>
 #include <cinttypes>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace fencelock {
 

@@ -59,20 +59,29 @@ inline bool index_takes(const IndexInfo* info, index_need need)
 #endif
 }
 
-inline TM_Result heap_update(Relation heap, ItemPointer old_tid, HeapTuple tuple, index_need& need)
+// Builds with assertions insist that whoever does not wait knows that it need not; in all others
+// heap_update tells by TM_BeingModified.
+#ifdef USE_ASSERT_CHECKING
+inline constexpr bool may_update_without_waiting = false;
+#else
+inline constexpr bool may_update_without_waiting = true;
+#endif
+
+inline TM_Result heap_update(Relation heap, ItemPointer old_tid, HeapTuple tuple, bool wait,
+                             index_need& need)
 {
     TM_FailureData failure;
     LockTupleMode mode;
 #if PG_VERSION_NUM >= 160000
-    TU_UpdateIndexes indexes;
+    TU_UpdateIndexes indexes = TU_None;
     TM_Result result = ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true),
-                                     InvalidSnapshot, true, &failure, &mode, &indexes);
+                                     InvalidSnapshot, wait, &failure, &mode, &indexes);
     need = indexes == TU_All           ? index_need::all
            : indexes == TU_Summarizing ? index_need::summarizing
                                        : index_need::none;
 #else
     TM_Result result = ::heap_update(heap, old_tid, tuple, GetCurrentCommandId(true),
-                                     InvalidSnapshot, true, &failure, &mode);
+                                     InvalidSnapshot, wait, &failure, &mode);
     need = HeapTupleIsHeapOnly(tuple) ? index_need::none : index_need::all;
 #endif
     return result;

@@ -84,6 +84,8 @@ void add_column(name_template& compiled, Relation table, const char* column)
     part.depends_on_settings = text_depends_on_settings(part.type);
     compiled.depends_on_settings |= part.depends_on_settings;
 
+    compiled.columns[compiled.column_count++] = {number, attribute->attlen, attribute->attbyval};
+
     Oid output;
     bool is_varlena;
     getTypeOutputInfo(part.type, &output, &is_varlena);
@@ -101,6 +103,7 @@ name_template compile_name_template(Relation table, const char* source)
 
     // Every part takes at least one character of the source.
     compiled.parts = static_cast<template_part*>(palloc0(sizeof(template_part) * length));
+    compiled.columns = static_cast<template_column*>(palloc0(sizeof(template_column) * length));
     char* column = static_cast<char*>(palloc(length + 1));
 
     const char* literal = source;
@@ -133,49 +136,94 @@ name_template compile_name_template(Relation table, const char* source)
     return compiled;
 }
 
-std::string_view render_resource_name(name_template& compiled, Relation table, TupleTableSlot* row)
+namespace {
+
+// A name on its way into the buffer. What no longer fits is only counted.
+struct name_writer {
+    name_buffer& buffer;
+    size_t length;
+
+    void append(std::string_view piece)
+    {
+        if (length + piece.size() <= max_resource_bytes)
+            memcpy(buffer.data + length, piece.data(), piece.size());
+        length += piece.size();
+    }
+
+    void append(int64 number)
+    {
+        char* end = buffer.data + max_resource_bytes;
+        if (length < max_resource_bytes) {
+            std::to_chars_result written = std::to_chars(buffer.data + length, end, number);
+            if (written.ec == std::errc{}) {
+                length = written.ptr - buffer.data;
+                return;
+            }
+        }
+        length = max_resource_bytes + 1; // too long, whatever comes
+    }
+};
+
+// The commonest types without their output functions, which write the same.
+void append_value(name_writer& name, template_part& part, Datum value)
 {
-    StringInfoData name;
-    initStringInfo(&name);
+    switch (part.type) {
+    case INT2OID:
+        return name.append(DatumGetInt16(value));
+    case INT4OID:
+        return name.append(DatumGetInt32(value));
+    case INT8OID:
+        return name.append(DatumGetInt64(value));
+    case TEXTOID:
+    case VARCHAROID:
+        return name.append(view_of(DatumGetTextPP(value)));
+    default:
+        return name.append(std::string_view{OutputFunctionCall(&part.output, value)});
+    }
+}
+
+} // namespace
+
+hashed_name render_resource_name(name_template& compiled, Relation table, TupleTableSlot* row,
+                                 name_buffer& buffer)
+{
+    name_writer name{buffer, 0};
     int level = compiled.depends_on_settings ? pin_settings() : 0;
     for (int i = 0; i < compiled.part_count; i++) {
         template_part& part = compiled.parts[i];
         if (part.column == InvalidAttrNumber) {
-            appendBinaryStringInfo(&name, part.literal.data(),
-                                   static_cast<int>(part.literal.size()));
+            name.append(part.literal);
             continue;
         }
         bool is_null;
         Datum value = slot_getattr(row, part.column, &is_null);
         if (is_null)
             raise_guard_null_column(table, part.column);
-        appendStringInfoString(&name, OutputFunctionCall(&part.output, value));
+        append_value(name, part, value);
     }
     if (compiled.depends_on_settings)
         AtEOXact_GUC(true, level);
 
-    std::string_view rendered{name.data, static_cast<size_t>(name.len)};
-    if (rendered.empty() || rendered.size() > max_resource_bytes)
-        raise_guard_resource_length(table, rendered.size());
-    return rendered;
+    if (name.length < 1 || name.length > max_resource_bytes)
+        raise_guard_resource_length(table, name.length);
+    return std::string_view{buffer.data, name.length};
 }
 
-bool same_template_columns(const name_template& compiled, TupleTableSlot* one,
-                           TupleTableSlot* other)
+bool same_template_columns(const name_template& compiled, HeapTuple before, TupleTableSlot* after)
 {
-    for (int i = 0; i < compiled.part_count; i++) {
-        AttrNumber column = compiled.parts[i].column;
-        if (column == InvalidAttrNumber)
-            continue;
-        bool one_null;
-        bool other_null;
-        Datum one_value = slot_getattr(one, column, &one_null);
-        Datum other_value = slot_getattr(other, column, &other_null);
-        if (one_null || other_null)
+    TupleDesc row = after->tts_tupleDescriptor;
+    for (int i = 0; i < compiled.column_count; i++) {
+        const template_column& column = compiled.columns[i];
+        bool before_null;
+        bool after_null;
+        Datum before_value = heap_getattr(before, column.number, row, &before_null);
+        Datum after_value = slot_getattr(after, column.number, &after_null);
+        if (before_null || after_null)
             return false;
-        Form_pg_attribute attribute =
-            TupleDescAttr(one->tts_tupleDescriptor, AttrNumberGetAttrOffset(column));
-        if (!datum_image_eq(one_value, other_value, attribute->attbyval, attribute->attlen))
+        bool same = column.by_value
+                        ? before_value == after_value
+                        : datum_image_eq(before_value, after_value, false, column.length);
+        if (!same)
             return false;
     }
     return true;

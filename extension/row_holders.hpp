@@ -33,9 +33,4 @@ struct transaction_progress {
 
 transaction_progress progress_now();
 
-// Finds the row and locks it against everybody, waiting for whoever writes or holds it. The settled
-// version is then the newest one; where there is none, nobody was inserting one either. With
-// preempts, fencelock.preempt_after applies.
-row_versions find_and_lock_row(const opened_table& table, std::string_view name, bool preempts);
-
 } // namespace fencelock

@@ -24,7 +24,7 @@ struct row_queue {
     LOCKMODE line_mode;       // and how
 };
 
-row_queue begin_queue(Relation heap, std::string_view resource, token presented);
+row_queue begin_queue(Relation heap, const hashed_name& resource, token presented);
 void leave_queue(row_queue& queue);
 
 enum class queue_result : uint8 {

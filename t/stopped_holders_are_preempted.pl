@@ -231,7 +231,7 @@ foreach my $call ("fence_issue('open')", "fence_acquire('open', 'me', '1 hour')"
 
 # What was true when the wait began need not be true when the time is over.
 {
-	my $patient = sub { PsqlSession->new($node, settings => { 'fencelock.preempt_after' => '500ms', @_ }) };
+	my $patient = sub { PsqlSession->new($node, settings => { 'fencelock.preempt_after' => '3s', @_ }) };
 	my $holder = holder_of('raised', 6);
 	my $waiter = $patient->();
 	$waiter->send("SELECT fence_check('raised', 7)");

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 
@@ -16,6 +17,7 @@ namespace {
 std::vector<char*> pointers(std::vector<std::string> const& texts)
 {
     std::vector<char*> result;
+    result.reserve(texts.size() + 1);
     for (auto const& text : texts)
         result.push_back(const_cast<char*>(text.c_str()));
     result.push_back(nullptr);
@@ -36,8 +38,8 @@ child_group::child_group(std::vector<std::string> const& program,
     // Made before the fork: in a process with threads the child may not allocate.
     auto const argv = pointers(program);
     auto const envp = pointers(environment);
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0)
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
         throw std::system_error{errno, std::system_category(), "pipe"};
     detail::unique_fd const from_child{ends[0]};
     detail::unique_fd to_parent{ends[1]};
@@ -109,7 +111,7 @@ void child_group::become(std::vector<char*> const& argv, std::vector<char*> cons
 void child_group::stop_with_it()
 {
     ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
-    ::raise(SIGSTOP);
+    static_cast<void>(::raise(SIGSTOP));
     ::tcsetpgrp(STDIN_FILENO, pid_);
     send(SIGCONT);
 }

@@ -53,7 +53,7 @@ int tell(bool was_ours, char const* done, arguments const& given)
 int acquire(arguments const& given)
 try {
     signal_inbox inbox;
-    std::signal(SIGPIPE, SIG_IGN); // for print_grant() to notice
+    static_cast<void>(std::signal(SIGPIPE, SIG_IGN)); // for print_grant() to notice
     session with{given};
     auto options = with.options();
     options.renew = false;

@@ -60,15 +60,16 @@ int doctor(arguments const& given)
          {std::pair{&given.redis, &examine_redis}, std::pair{&given.db, &examine_database}}) {
         if (!*server)
             continue;
+        std::vector<finding> found;
         try {
-            for (auto const& one : examine(given)) {
-                print(one, given.json);
-                if (code == success)
-                    code = found_something;
-            }
+            examine(given, found);
         } catch (std::exception const& e) {
             code = report(e);
         }
+        for (auto const& one : found)
+            print(one, given.json);
+        if (!found.empty() && code == success)
+            code = found_something;
     }
     return code;
 }

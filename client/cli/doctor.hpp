@@ -5,37 +5,46 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "redis_look.hpp"
 
 namespace fencelock::cli {
 
 struct finding {
-    std::string server; ///< redis, or a node of a cluster by its address, or database
+    std::string server; ///< redis, or a sentinel or node of a cluster by its address, or database
     std::string what;
     std::string remedy;
 };
 
+/// What is found on one server, added to what is found on all.
 class findings {
   public:
-    explicit findings(std::string server) : server_{std::move(server)} {}
+    findings(std::vector<finding>& all, std::string server) : all_{all}, server_{std::move(server)}
+    {
+    }
 
     void add(std::string what, std::string remedy)
     {
-        found_.push_back({server_, std::move(what), std::move(remedy)});
+        all_.push_back({server_, std::move(what), std::move(remedy)});
     }
 
     /// Could not be looked at: no finding, but said on stderr.
     void not_checked(std::string const& what) const;
 
-    std::vector<finding> const& all() const noexcept { return found_; }
-
   private:
+    std::vector<finding>& all_;
     std::string server_;
-    std::vector<finding> found_;
 };
 
-/// Throw issuer_unavailable where the server cannot be reached.
-std::vector<finding> examine_redis(arguments const& given);
-std::vector<finding> examine_database(arguments const& given);
+/// Add to `all`; throw issuer_unavailable where no server can be reached.
+void examine_redis(arguments const& given, std::vector<finding>& all);
+void examine_database(arguments const& given, std::vector<finding>& all);
+
+/// Each of the sentinels that the URL names, and whether they agree.
+void examine_sentinels(redis_look& redis, detail::redis_target const& target,
+                       std::vector<finding>& all);
+
+/// The cluster as the node sees it to which `redis` goes.
+void check_cluster(findings& found, redis_look& redis);
 
 /// The finding about a server whose clock showed `server_ms` between `before_ms` and `after_ms` of
 /// this machine's, if there is one.

@@ -109,6 +109,16 @@ try {
         throw;
 }
 
+// Whoever gets a connection that presents tokens writes under somebody else's lock.
+void check_claims(findings& found, database_look& database)
+{
+    if (database.is("coalesce(pg_catalog.current_setting('fencelock.claims', true), '') "
+                    "NOT IN ('', '{}')"))
+        found.add("new connections present tokens already (fencelock.claims): it is set for the "
+                  "role, the database or in PGOPTIONS, or a pooler keeps what a client has SET",
+                  "set it by SET LOCAL only, in each transaction; RESET fencelock.claims");
+}
+
 // Pruning leaves one floor for all resources, above which plain counters do not know to begin.
 void check_plain(findings& found, database_look& database, std::string const& schema)
 try {
@@ -125,11 +135,12 @@ try {
 
 } // namespace
 
-std::vector<finding> examine_database(arguments const& given)
+void examine_database(arguments const& given, std::vector<finding>& all)
 {
-    findings found{"database"};
+    findings found{all, "database"};
     database_look database{*given.db};
     check_server(found, database);
+    check_claims(found, database);
     auto const schema = check_extension(found, database);
     if (!schema.empty()) {
         check_rights(found, database, schema);
@@ -137,7 +148,6 @@ std::vector<finding> examine_database(arguments const& given)
         if (given.keys == key_preset::plain)
             check_plain(found, database, schema);
     }
-    return found.all();
 }
 
 } // namespace fencelock::cli

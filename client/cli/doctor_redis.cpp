@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fencelock/errors.hpp>
+
 #include "doctor.hpp"
 #include "keys.hpp"
 #include "owner_id.hpp"
@@ -92,8 +94,9 @@ void check_rights(findings& found, redis_look& redis, key_preset preset)
     for (std::size_t i = 0; i + 1 < tried.elements.size(); i += 2)
         add_refusal(found, tried.elements[i].text, tried.elements[i + 1].text);
 
+    // 0.001 would be 0 to Redis before version 7: for ever.
     std::array<std::vector<std::string>, 3> const direct{
-        {{"TIME"}, {"PTTL", keys.lock}, {"BLPOP", keys.wake, "0.001"}}};
+        {{"TIME"}, {"PTTL", keys.lock}, {"BLPOP", keys.wake, "0.002"}}};
     for (auto const& command : direct) {
         auto const reply = redis.ask(command);
         if (reply.type == redis_reply::kind::error)
@@ -154,31 +157,49 @@ void check_clock(findings& found, redis_look& redis)
                    before, local_ms());
 }
 
+void check_server(findings& found, redis_look& redis, key_preset preset)
+{
+    check_role(found, redis);
+    check_eviction(found, redis, preset);
+    check_persistence(found, redis, preset);
+    check_clock(found, redis);
+}
+
 } // namespace
 
-std::vector<finding> examine_redis(arguments const& given)
+void examine_redis(arguments const& given, std::vector<finding>& all)
 {
     redis_look redis{given};
-    auto const servers = redis.servers();
-    std::vector<finding> all;
-    for (auto const& server : servers) {
-        findings found{servers.size() == 1 ? "redis" : server.display()};
-        redis.go_to(server);
-        check_role(found, redis);
-        check_eviction(found, redis, given.keys);
-        check_persistence(found, redis, given.keys);
-        check_clock(found, redis);
-        all.insert(all.end(), found.all().begin(), found.all().end());
+    auto const target = detail::parse_redis_url(*given.redis);
+    if (target.what == detail::redis_target::kind::sentinels)
+        examine_sentinels(redis, target, all);
+    bool const is_cluster = target.what == detail::redis_target::kind::cluster;
+    bool all_answer = true;
+    for (auto const& server : redis.servers()) {
+        findings found{all, is_cluster ? server.display() : "redis"};
+        try {
+            redis.go_to(server);
+            if (is_cluster)
+                check_cluster(found, redis);
+            check_server(found, redis, given.keys);
+        } catch (issuer_unavailable const& e) {
+            if (!is_cluster)
+                throw;
+            all_answer = false;
+            found.add(std::string{"it does not answer: "} + e.what(),
+                      "start it, or promote a replica of it: until then its slots grant no locks");
+        }
     }
-    findings found{"redis"};
-    check_rights(found, redis, given.keys);
+    findings found{all, "redis"};
+    if (all_answer)
+        check_rights(found, redis, given.keys);
+    else
+        found.not_checked("the rights of this user (a node does not answer)");
     if (given.keys == key_preset::plain)
         found.add(
             "plain keys: tokens repeat where Redis loses a counter or fails over, and there is "
             "no fallback to PostgreSQL",
             "use tagged keys once no other client shares these locks");
-    all.insert(all.end(), found.all().begin(), found.all().end());
-    return all;
 }
 
 } // namespace fencelock::cli

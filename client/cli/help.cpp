@@ -124,7 +124,10 @@ constexpr std::string_view doctor_help =
 
 Prints every setting of this Redis and this database that endangers locking, and
 what to change: eviction, persistence, a replica, missing rights, clocks that
-are apart, a missing or old extension, plain keys, and what fence_audit() finds.
+are apart, a missing or old extension, tokens that new connections present
+already, plain keys, and what fence_audit() finds.
+With sentinels it looks at each of them and at the primary; in a cluster at each
+primary, and what it knows of the cluster's state and slots.
 
 Exit codes: 0 nothing found, 1 something found, 69 a server cannot be reached.
 )";

@@ -20,14 +20,11 @@ constexpr std::chrono::seconds answer_limit{5};
 
 } // namespace
 
-redis_look::redis_look(arguments const& given) : pool_{redis_for_looking(given)}
-{
-    go_to(servers().front());
-}
+redis_look::redis_look(arguments const& given) : pool_{redis_for_looking(given)} {}
 
 std::vector<detail::redis_address> redis_look::servers()
 {
-    auto all = found([this](detail::steady::time_point deadline) {
+    auto all = found(place(), [this](detail::steady::time_point deadline) {
         return pool_->topology().servers(deadline);
     });
     if (all.empty())
@@ -37,13 +34,14 @@ std::vector<detail::redis_address> redis_look::servers()
 
 void redis_look::go_to(detail::redis_address const& server)
 {
-    link_ =
-        found([&](detail::steady::time_point deadline) { return pool_->take(server, deadline); });
+    link_ = found(server.display(), [&](detail::steady::time_point deadline) {
+        return pool_->take(server, deadline);
+    });
 }
 
 void redis_look::go_to_server_of(std::string const& key)
 {
-    auto const server = found([&](detail::steady::time_point deadline) {
+    auto const server = found(place(), [&](detail::steady::time_point deadline) {
         return pool_->topology().server_for(key, deadline);
     });
     if (!link_ || !link_->address().is_same_server(server))
@@ -51,27 +49,28 @@ void redis_look::go_to_server_of(std::string const& key)
 }
 
 template <typename Find>
-std::invoke_result_t<Find, detail::steady::time_point> redis_look::found(Find find)
+std::invoke_result_t<Find, detail::steady::time_point> redis_look::found(std::string const& where,
+                                                                         Find find)
 try {
     return find(detail::steady::now() + answer_limit);
 } catch (detail::link_failure const& e) {
-    throw issuer_unavailable{place() + ": " + e.what()};
+    throw issuer_unavailable{where + ": " + e.what()};
 } catch (detail::redis_error const& e) {
-    throw_reply(place(), e.what());
+    throw_reply(where, e.what());
 }
 
 detail::redis_reply redis_look::ask(std::vector<std::string> const& words)
 try {
     return link_->command(words, detail::steady::now() + answer_limit);
 } catch (detail::link_failure const& e) {
-    throw issuer_unavailable{place() + ": " + e.what()};
+    throw issuer_unavailable{link_->address().display() + ": " + e.what()};
 }
 
 detail::redis_reply redis_look::need(std::vector<std::string> const& words)
 {
     auto reply = ask(words);
     if (reply.type == detail::redis_reply::kind::error)
-        throw_reply(place(), reply.text);
+        throw_reply(link_->address().display(), reply.text);
     return reply;
 }
 

@@ -15,13 +15,14 @@ namespace fencelock::cli {
 
 class redis_look {
   public:
-    /// Connects to any server. Throws issuer_unavailable, configuration_error, invalid_argument.
+    /// Connects to nothing yet. Throws invalid_argument, configuration_error.
     explicit redis_look(arguments const& given);
 
-    /// All servers that keep locks: one, or the primaries of a cluster. Throws as the constructor.
+    /// All servers that keep locks: one, or the primaries of a cluster. Throws issuer_unavailable,
+    /// configuration_error.
     std::vector<detail::redis_address> servers();
 
-    /// From here on, this one is asked, or the one that keeps this key. Throws as the constructor.
+    /// From here on, this one is asked, or the one that keeps this key. Throws as servers().
     void go_to(detail::redis_address const& server);
     void go_to_server_of(std::string const& key);
 
@@ -41,7 +42,8 @@ class redis_look {
 
   private:
     template <typename Find>
-    std::invoke_result_t<Find, detail::steady::time_point> found(Find find);
+    std::invoke_result_t<Find, detail::steady::time_point> found(std::string const& where,
+                                                                 Find find);
 
     std::shared_ptr<detail::redis_pool> const pool_;
     std::unique_ptr<detail::redis_link> link_;

@@ -237,6 +237,11 @@ void print(database_state const& state)
     std::cout << '\n';
 }
 
+// One that can be reached.
+struct reached_redis : redis_look {
+    explicit reached_redis(arguments const& given) : redis_look{given} { go_to(servers().front()); }
+};
+
 // Where one server cannot be reached, what the other knows is shown all the same.
 template <typename Server, typename... Arguments>
 std::unique_ptr<Server> reach(int& code, Arguments const&... arguments)
@@ -257,7 +262,7 @@ int show(arguments const& given)
     std::unique_ptr<redis_look> redis;
     std::unique_ptr<database_view> database;
     if (given.redis)
-        redis = reach<redis_look>(code, given);
+        redis = reach<reached_redis>(code, given);
     if (given.db)
         database = reach<database_view>(code, *given.db);
 

@@ -14,6 +14,7 @@
 #include "owner_id.hpp"
 #include "pause.hpp"
 #include "redis_issuer.hpp"
+#include "redlock_issuer.hpp"
 
 namespace fencelock {
 
@@ -216,6 +217,17 @@ client::client(redis_locks& redis, std::string const& conninfo, client_options c
     std::vector<std::shared_ptr<issuer>> issuers{
         std::make_shared<detail::redis_issuer>(redis.pool_, db, watch)};
     if (options.fall_back && redis.pool_->options().keys != key_preset::plain)
+        issuers.push_back(std::make_shared<detail::database_issuer>(db));
+    core_ = make_core(std::move(issuers), db, options, watch);
+}
+
+client::client(redlock_locks& servers, std::string const& conninfo, client_options const& options)
+{
+    auto const db = std::make_shared<detail::database>(conninfo);
+    auto const watch = make_observer(options);
+    std::vector<std::shared_ptr<issuer>> issuers{
+        std::make_shared<detail::redlock_issuer>(servers.pools_, db, watch)};
+    if (options.fall_back)
         issuers.push_back(std::make_shared<detail::database_issuer>(db));
     core_ = make_core(std::move(issuers), db, options, watch);
 }

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include <fencelock/errors.hpp>
+
 namespace fencelock::detail {
 
 namespace {
@@ -59,6 +61,21 @@ std::optional<redirection> redirection_of(std::string_view reply)
     to.host = reply.substr(1, colon - 1);
     to.port = reply.substr(colon + 1);
     return to;
+}
+
+void throw_reply(std::string const& reply, std::string const& place, std::string const& resource)
+{
+    auto const what = place + ": " + reply;
+    if (!is_configuration(reply))
+        throw issuer_unavailable{what, resource};
+    if (is_missing_right(reply))
+        throw configuration_error{what + " (the user needs +info|replication and the commands of "
+                                         "the scripts; in a cluster +cluster|slots and +asking)",
+                                  resource};
+    if (redirection_of(reply))
+        throw configuration_error{what + " (a node of a cluster: redis+cluster:// goes there)",
+                                  resource};
+    throw configuration_error{what, resource};
 }
 
 bool is_missing_right(std::string_view reply)

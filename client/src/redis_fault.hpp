@@ -33,6 +33,11 @@ struct redirection {
 /// Nothing where the reply is no redirection.
 std::optional<redirection> redirection_of(std::string_view reply);
 
+/// Throws what an error reply of the server at `place` means: configuration_error, with what is
+/// missing, or issuer_unavailable.
+[[noreturn]] void throw_reply(std::string const& reply, std::string const& place,
+                              std::string const& resource);
+
 /// True where the user lacks a right that the scripts need.
 bool is_missing_right(std::string_view reply);
 

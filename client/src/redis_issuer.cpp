@@ -21,35 +21,13 @@ namespace {
 constexpr int most_rounds = 16;
 constexpr milliseconds abandon_limit{250};
 
-[[noreturn]] void throw_reply(redis_error const& e, std::string const& place,
-                              std::string const& resource)
+// Throws link_failure where the reply is not one of the scripts'.
+std::vector<std::string> checked_words(redis_reply const& reply, redis_link& link)
 {
-    std::string const reply = e.what();
-    auto const what = place + ": " + reply;
-    if (!is_configuration(reply))
-        throw issuer_unavailable{what, resource};
-    if (is_missing_right(reply))
-        throw configuration_error{what + " (the user needs +info|replication and the commands of "
-                                         "the scripts; in a cluster +cluster|slots and +asking)",
-                                  resource};
-    if (redirection_of(reply))
-        throw configuration_error{what + " (a node of a cluster: redis+cluster:// goes there)",
-                                  resource};
-    throw configuration_error{what, resource};
-}
-
-// The words of a script's reply; its last one, the server's time, goes to the link.
-std::vector<std::string> words_of(redis_reply const& reply, redis_link& link)
-{
-    std::vector<std::string> words;
-    for (auto const& element : reply.elements)
-        words.push_back(element.type == redis_reply::kind::integer ? std::to_string(element.integer)
-                                                                   : element.text);
-    bool const needs_values = !words.empty() && (words[0] == "GRANTED" || words[0] == "SEED");
-    if (words.size() < (needs_values ? 3 : 1))
+    auto words = words_of(reply, link);
+    bool const needs_values = words[0] == "GRANTED" || words[0] == "SEED";
+    if (needs_values && words.size() < 3)
         throw link_failure{"a script has an unexpected reply", true};
-    if (reply.elements.back().type == redis_reply::kind::integer)
-        link.note_server_time(reply.elements.back().integer);
     return words;
 }
 
@@ -134,9 +112,11 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
     bool const passes_by = lease.refused_up_to != 0 && pool_->options().keys == key_preset::tagged;
     auto const refused = passes_by ? std::to_string(lease.refused_up_to) : std::string{};
     bool unresolved = false;
+    bool by_lock_alone = false;
     auto const [words, sent_at] = ask(
         [&](attempt const& now) {
-            return run_release(now, keys, {lease.owner, std::to_string(lease.token), refused});
+            return run_release(now, keys, {lease.owner, std::to_string(lease.token), refused},
+                               by_lock_alone);
         },
         lease.resource, deadline, unresolved);
     return words[0] == "RELEASED";
@@ -188,7 +168,7 @@ redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
             auto const sent_at = steady::now();
             attempt const now{*link,
                               std::min(deadline, sent_at + pool_->options().command_timeout)};
-            auto words = words_of(run(now), *link);
+            auto words = checked_words(run(now), *link);
             pool_->give_back(std::move(link));
             return {std::move(words), sent_at};
         } catch (link_failure const& failure) {
@@ -199,7 +179,7 @@ redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
             if (link)
                 pool_->give_back(std::move(link));
             if (!route.goes_on(e, deadline) && (!unresolved || is_configuration(e.what())))
-                throw_reply(e, pool_->place(), resource);
+                throw_reply(e.what(), pool_->place(), resource);
         } catch (configuration_error const& e) {
             throw configuration_error{pool_->place() + ": " + e.what(), resource};
         }
@@ -248,9 +228,10 @@ void redis_issuer::abandon(lease_request const& request) noexcept
 try {
     auto const keys = keys_for(request.resource);
     bool unresolved = false;
+    bool by_lock_alone = false;
     ask(
         [&](attempt const& now) {
-            return run_release(now, keys, {request.owner, {}, {}});
+            return run_release(now, keys, {request.owner, {}, {}}, by_lock_alone);
         },
         request.resource, steady::now() + abandon_limit, unresolved);
 } catch (std::exception const&) { // the TTL ends it
@@ -271,21 +252,20 @@ redis_keys redis_issuer::keys_for(std::string const& resource) const
     return keys;
 }
 
-// While a slot moves, its node runs no script for a key that is there and one that is not. A lock
-// can be released all the same: the wake list is only a hint, and of tokens that were refused, the
-// next refusal tells again.
+// While a slot moves, no script is run for a key that is there and one that is not. A lock can be
+// released all the same, from the beginning by its key alone, which is at one of the two nodes: the
+// wake list is only a hint, and of tokens that were refused, the next refusal tells again.
 redis_reply redis_issuer::run_release(attempt const& now, redis_keys const& keys,
-                                      std::array<std::string, 3> arguments)
-{
-    try {
+                                      std::array<std::string, 3> arguments, bool& by_lock_alone)
+try {
+    if (!by_lock_alone)
         return run_script(now.link, release_script, std::array{keys.lock, keys.wake, keys.state},
                           arguments, now.deadline);
-    } catch (redis_error const& e) {
-        if (!passes_at_once(e.what()))
-            throw;
-        arguments[2].clear();
-        return run_script(now.link, release_script, std::array{keys.lock}, arguments, now.deadline);
-    }
+    arguments[2].clear();
+    return run_script(now.link, release_script, std::array{keys.lock}, arguments, now.deadline);
+} catch (redis_error const& e) {
+    by_lock_alone = by_lock_alone || passes_at_once(e.what());
+    throw;
 }
 
 std::string redis_issuer::not_after(attempt const& now)

@@ -45,12 +45,13 @@ redis_link::~redis_link() = default;
 redis_reply redis_link::command(std::span<std::string const> arguments, steady::time_point deadline)
 {
     if (!asking_) {
-        send(redis_request(arguments), deadline);
-        return receive(deadline);
+        send(redis_request(arguments), 1, deadline);
+        return receive_last(1, deadline);
     }
-    send(redis_request(std::array<std::string, 1>{"ASKING"}) + redis_request(arguments), deadline);
-    auto const permission = receive(deadline);
-    auto reply = receive(deadline);
+    send(redis_request(std::array<std::string, 1>{"ASKING"}) + redis_request(arguments), 2,
+         deadline);
+    auto const permission = receive_last(2, deadline);
+    auto reply = receive_last(1, deadline);
     return permission.type == redis_reply::kind::error ? permission : reply;
 }
 
@@ -108,20 +109,35 @@ void redis_link::ask_time(steady::time_point deadline)
                      part_of_time(reply.elements[1]) / 1000);
 }
 
-void redis_link::send(std::string_view bytes, steady::time_point deadline)
+void redis_link::send(std::string_view bytes, int commands, steady::time_point deadline)
 {
+    if (broken_)
+        throw link_failure{"the connection is broken", false};
+    owed_ += commands;
+    broken_ = true;
     if (tls_)
         tls_->send(bytes, deadline);
     else
         socket_.send(bytes, deadline);
+    broken_ = false;
+}
+
+// The first of the replies to the last commands, so many as those.
+redis_reply redis_link::receive_last(int replies, steady::time_point deadline)
+{
+    while (owed_ > replies)
+        receive(deadline);
+    return receive(deadline);
 }
 
 redis_reply redis_link::receive(steady::time_point deadline)
 try {
     std::array<char, 4096> bytes;
     for (;;) {
-        if (auto reply = reader_.next())
+        if (auto reply = reader_.next()) {
+            --owed_;
             return std::move(*reply);
+        }
         auto const n = tls_ ? tls_->receive(bytes, deadline) : socket_.receive(bytes, deadline);
         reader_.feed({bytes.data(), n});
     }

@@ -30,8 +30,13 @@ class redis_link {
     redis_link(redis_link const&) = delete;
     redis_link& operator=(redis_link const&) = delete;
 
-    /// One command and its reply. Error replies are returned. Throws link_failure.
+    /// One command and its reply. Error replies are returned. Throws link_failure. After an answer
+    /// that did not come in time the connection may be used on: the server takes commands in the
+    /// order in which they were sent, and what it still answers to earlier ones is dropped.
     redis_reply command(std::span<std::string const> arguments, steady::time_point deadline);
+
+    /// Every command has been answered.
+    bool settled() const noexcept { return owed_ == 0 && !broken_; }
 
     /// Whether ASKING goes before each command: to a node that a slot is on its way to.
     void ask_before_commands(bool on) noexcept { asking_ = on; }
@@ -55,7 +60,8 @@ class redis_link {
   private:
     void greet(steady::time_point deadline);
     void ask_time(steady::time_point deadline);
-    void send(std::string_view bytes, steady::time_point deadline);
+    void send(std::string_view bytes, int commands, steady::time_point deadline);
+    redis_reply receive_last(int replies, steady::time_point deadline);
     redis_reply receive(steady::time_point deadline);
 
     redis_address const address_;
@@ -63,6 +69,8 @@ class redis_link {
     std::unique_ptr<tls_session> tls_;
     redis_reply_reader reader_;
     bool asking_ = false;
+    int owed_ = 0;        // replies to what was sent
+    bool broken_ = false; // the end of a command could not be sent: nothing can follow it
     std::optional<std::int64_t> server_ms_;
     steady::time_point server_ms_read_at_{};
 };

@@ -115,4 +115,17 @@ redis_reply run_script(redis_link& link, script const& what, std::span<std::stri
     return reply;
 }
 
+std::vector<std::string> words_of(redis_reply const& reply, redis_link& link)
+{
+    std::vector<std::string> words;
+    for (auto const& element : reply.elements)
+        words.push_back(element.type == redis_reply::kind::integer ? std::to_string(element.integer)
+                                                                   : element.text);
+    if (words.empty())
+        throw link_failure{"a script has an unexpected reply", true};
+    if (reply.elements.back().type == redis_reply::kind::integer)
+        link.note_server_time(reply.elements.back().integer);
+    return words;
+}
+
 } // namespace fencelock::detail

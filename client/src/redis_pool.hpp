@@ -65,4 +65,8 @@ class redis_pool {
 redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,
                        std::span<std::string const> arguments, steady::time_point deadline);
 
+/// The words of a script's reply; its last one, the server's time where it is a number, goes to the
+/// link. Throws link_failure where there are none.
+std::vector<std::string> words_of(redis_reply const& reply, redis_link& link);
+
 } // namespace fencelock::detail

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include <fencelock/errors.hpp>
 
 #include "pause.hpp"
 #include "redis_fault.hpp"
+#include "wake_list.hpp"
 
 namespace fencelock::detail {
 
@@ -17,30 +17,8 @@ namespace {
 // How long a lost wake can keep everybody waiting.
 constexpr milliseconds most_blocked{1000};
 
-// Those who wait for a lease to run out are told by nobody: they come back one by one.
-constexpr milliseconds spread{50};
-
-// How long after the end of the wait an answer is still waited for.
-constexpr milliseconds answer_grace{50};
-
 constexpr milliseconds least_poll{25};
 constexpr milliseconds most_poll{75};
-
-// As BLPOP takes it: seconds, in which 0 would be for ever.
-std::string seconds_text(milliseconds t)
-{
-    std::array<char, 32> text;
-    auto const ms = std::max<long long>(t.count(), 1);
-    std::snprintf(text.data(), text.size(), "%lld.%03lld", ms / 1000, ms % 1000);
-    return text.data();
-}
-
-redis_reply checked(redis_reply reply)
-{
-    if (reply.type == redis_reply::kind::error)
-        throw redis_error{reply.text};
-    return reply;
-}
 
 } // namespace
 
@@ -69,10 +47,9 @@ try {
     if (!link_)
         link_ = route_.take(answer_deadline({}, until));
     std::stop_callback const interruption{stop, [this] { link_->interrupt(); }};
-    auto const limit = longest_block(*link_, until);
+    auto const limit = block_length(*link_, until);
     if (limit > milliseconds::zero())
-        checked(link_->command(std::array<std::string, 3>{"BLPOP", keys_.wake, seconds_text(limit)},
-                               answer_deadline(limit, until)));
+        block_for_wake(*link_, keys_.wake, limit, answer_deadline(limit, until));
     return true;
 } catch (link_failure const& failure) {
     link_.reset();
@@ -97,19 +74,13 @@ steady::time_point redis_waiter::answer_deadline(milliseconds blocked,
 }
 
 // Nothing where the lock is free.
-milliseconds redis_waiter::longest_block(redis_link& link, steady::time_point until)
+milliseconds redis_waiter::block_length(redis_link& link, steady::time_point until)
 {
-    constexpr std::int64_t no_key = -2;
-    constexpr std::int64_t no_expiry = -1;
     auto const pttl = checked(
         link.command(std::array<std::string, 2>{"PTTL", keys_.lock}, answer_deadline({}, until)));
-    if (pttl.integer == no_key)
-        return milliseconds::zero();
-    auto limit =
-        pool_->options().keys == key_preset::plain ? retry_pause() : milliseconds{most_blocked};
-    if (pttl.integer != no_expiry)
-        limit = std::min(limit, milliseconds{pttl.integer} + random_pause({}, spread));
-    return std::min(limit, detail::until(until));
+    bool const is_plain = pool_->options().keys == key_preset::plain;
+    return std::min(longest_block(pttl, is_plain ? retry_pause() : most_blocked),
+                    detail::until(until));
 }
 
 } // namespace fencelock::detail

@@ -28,7 +28,7 @@ class redis_waiter final : public waiter {
 
   private:
     bool block(steady::time_point until, std::stop_token const& stop);
-    milliseconds longest_block(redis_link& link, steady::time_point until);
+    milliseconds block_length(redis_link& link, steady::time_point until);
     steady::time_point answer_deadline(milliseconds blocked, steady::time_point until) const;
 
     std::shared_ptr<redis_pool> const pool_;

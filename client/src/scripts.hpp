@@ -14,5 +14,9 @@ extern script const acquire_script;
 extern script const acquire_plain_script;
 extern script const renew_script;
 extern script const release_script;
+extern script const redlock_lock_script;
+extern script const redlock_grant_script;
+extern script const redlock_renew_script;
+extern script const redlock_release_script;
 
 } // namespace fencelock::detail

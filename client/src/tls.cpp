@@ -248,8 +248,10 @@ void tls_session::fail()
 {
     auto const verdict = SSL_get_verify_result(handle_->session.get());
     auto what = "TLS: " + reason();
+    // Before OpenSSL 3 the first reason is a detail of the signature.
     if (verdict != X509_V_OK && context_->options_.verify)
-        what += std::string{" ("} + X509_verify_cert_error_string(verdict) + ")";
+        what = std::string{"TLS: certificate verify failed ("} +
+               X509_verify_cert_error_string(verdict) + ")";
     if (answered_)
         throw link_failure{what, true};
     throw configuration_error{what};

@@ -114,6 +114,17 @@ TEST_F(cli_doctor, a_database_without_the_extension_is_found)
     expect_finding(of_database(healthy_postgres().conninfo("bare")), "no extension fencelock");
 }
 
+TEST_F(cli_doctor, tokens_that_every_connection_presents_are_found)
+{
+    healthy_postgres().create_database("presenting");
+    healthy_postgres().query("CREATE EXTENSION fencelock", "presenting");
+    healthy_postgres().query("ALTER DATABASE presenting SET fencelock.claims = '{}'");
+    EXPECT_EQ(of_database(healthy_postgres().conninfo("presenting")).code, 0);
+    healthy_postgres().query("ALTER DATABASE presenting SET fencelock.claims = '{\"order:1\": 1}'");
+    expect_finding(of_database(healthy_postgres().conninfo("presenting")),
+                   "new connections present tokens already");
+}
+
 TEST_F(cli_doctor, an_old_extension_is_found)
 {
     healthy_postgres().create_database("old");

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <thread>
 
+#include "support/redis_nodes.hpp"
+
 namespace fencelock::test {
 namespace {
 
@@ -349,30 +351,13 @@ TEST_F(cli, bash_completes_commands_options_and_presets)
 // Both nodes of a cluster, each with half of the slots.
 TEST_F(cli, show_and_doctor_look_at_every_node_of_a_cluster)
 {
-    constexpr int slots = 16384;
-    std::vector<std::unique_ptr<test_support::redis_server>> nodes;
-    for (int i = 0; i < 2; ++i) {
-        auto& node = nodes.emplace_back(std::make_unique<test_support::redis_server>(
-            test_support::redis_options{.arguments = {"--cluster-enabled", "yes"}}));
-        std::vector<std::string> add{"CLUSTER", "ADDSLOTS"};
-        for (int slot = i * slots / 2; slot < (i + 1) * slots / 2; ++slot)
-            add.push_back(std::to_string(slot));
-        node->command(add);
-        node->command({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
-        node->command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes[0]->port())});
-    }
-    for (auto const& node : nodes)
-        ASSERT_TRUE(wait_until([&] {
-            return node->command({"CLUSTER", "INFO"}).value().find("cluster_state:ok") !=
-                   std::string::npos;
-        }));
-    std::vector<std::string> const of_cluster{"FENCELOCK_REDIS=redis+cluster://127.0.0.1:" +
-                                                  std::to_string(nodes[0]->port()),
+    test_support::redis_nodes nodes{2};
+    std::vector<std::string> const of_cluster{"FENCELOCK_REDIS=" + nodes.url(),
                                               "FENCELOCK_DB=" + shared_postgres().conninfo()};
 
     std::vector<std::string> held;
     auto const on_both = [&] {
-        return nodes[0]->command({"DBSIZE"}) != "0" && nodes[1]->command({"DBSIZE"}) != "0";
+        return nodes[0].command({"DBSIZE"}) != "0" && nodes[1].command({"DBSIZE"}) != "0";
     };
     while (!on_both()) {
         held.push_back(new_resource());
@@ -385,8 +370,8 @@ TEST_F(cli, show_and_doctor_look_at_every_node_of_a_cluster)
 
     auto const found = run_cli({"doctor"}, of_cluster);
     EXPECT_EQ(found.code, 1) << found.err;
-    for (auto const& node : nodes)
-        EXPECT_NE(found.out.find("Redis at 127.0.0.1:" + std::to_string(node->port()) +
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        EXPECT_NE(found.out.find("Redis at 127.0.0.1:" + std::to_string(nodes[i].port()) +
                                  ": there is no append-only file"),
                   std::string::npos)
             << found.out;

@@ -7,56 +7,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <csignal>
 #include <thread>
 
 #include "grant_record.hpp"
+#include "support/redis_nodes.hpp"
 
 namespace fencelock::test {
 namespace {
 
-constexpr int cluster_slots = 16384;
-
-using test_support::redis_server;
-
 class cluster : public ::testing::Test {
   protected:
-    cluster()
-    {
-        for (std::size_t i = 0; i < nodes.size(); ++i) {
-            nodes[i] = std::make_unique<redis_server>(test_support::redis_options{
-                .arguments = {"--cluster-enabled", "yes", "--cluster-node-timeout", "5000"}});
-            std::vector<std::string> add{"CLUSTER", "ADDSLOTS"};
-            for (int slot = 0; slot < cluster_slots; ++slot)
-                if (owner_at_first(slot) == i)
-                    add.push_back(std::to_string(slot));
-            nodes[i]->command(add);
-            nodes[i]->command({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
-            nodes[i]->command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes[0]->port())});
-        }
-        for (auto& node : nodes)
-            wait_for([&] {
-                auto const info = node->command({"CLUSTER", "INFO"}).value();
-                return info.find("cluster_state:ok") != std::string::npos &&
-                       info.find("cluster_known_nodes:3") != std::string::npos;
-            });
-    }
-
     static void wait_for(std::function<bool()> const& condition)
     {
         ASSERT_TRUE(wait_until(condition));
-    }
-
-    int slot_of(std::string const& key) const
-    {
-        return std::stoi(nodes[0]->command({"CLUSTER", "KEYSLOT", key}).value());
-    }
-
-    static std::size_t owner_at_first(int slot)
-    {
-        return static_cast<std::size_t>(slot * 3 / cluster_slots);
     }
 
     // A resource whose keys belong to this node at first.
@@ -64,22 +29,17 @@ class cluster : public ::testing::Test {
     {
         for (;;) {
             auto name = new_resource();
-            if (owner_at_first(slot_of(lock_key(name))) == node)
+            if (nodes.first_owner_of(nodes.slot_of(lock_key(name))) == node)
                 return name;
         }
-    }
-
-    std::string id_of(std::size_t node) const
-    {
-        return nodes[node]->command({"CLUSTER", "MYID"}).value();
     }
 
     // CLUSTER SETSLOT at a node.
     void set_slot(std::size_t at, std::string const& resource, std::string const& what,
                   std::size_t other)
     {
-        nodes[at]->command({"CLUSTER", "SETSLOT", std::to_string(slot_of(lock_key(resource))), what,
-                            id_of(other)});
+        nodes[at].command({"CLUSTER", "SETSLOT", std::to_string(nodes.slot_of(lock_key(resource))),
+                           what, nodes.id_of(other)});
     }
 
     void begin_move(std::string const& resource, std::size_t from, std::size_t to)
@@ -90,28 +50,31 @@ class cluster : public ::testing::Test {
 
     void move_key(std::string const& key, std::size_t from, std::size_t to)
     {
-        EXPECT_EQ(nodes[from]->command({"MIGRATE", "127.0.0.1", std::to_string(nodes[to]->port()),
-                                        key, "0", "10000"}),
+        EXPECT_EQ(nodes[from].command({"MIGRATE", "127.0.0.1", std::to_string(nodes[to].port()),
+                                       key, "0", "10000"}),
                   "OK");
     }
 
+    // With all that is left in the slot, e.g. a wake for the next waiter.
     void end_move(std::string const& resource, std::size_t from, std::size_t to)
     {
+        auto const slot = std::to_string(nodes.slot_of(lock_key(resource)));
+        auto const left = [&] {
+            return nodes[from].command({"CLUSTER", "GETKEYSINSLOT", slot, "1"}).value();
+        };
+        for (auto key = left(); !key.empty(); key = left())
+            nodes[from].command({"MIGRATE", "127.0.0.1", std::to_string(nodes[to].port()), key, "0",
+                                 "10000", "REPLACE"}); // NOKEY where it has expired
         set_slot(to, resource, "NODE", to);
         set_slot(from, resource, "NODE", to);
     }
 
-    std::string url(std::size_t first_node) const
-    {
-        return "redis+cluster://127.0.0.1:" + std::to_string(nodes[first_node]->port());
-    }
-
-    std::array<std::unique_ptr<redis_server>, 3> nodes;
+    test_support::redis_nodes nodes{3, 0, {"--cluster-node-timeout", "5000"}};
 };
 
 class cluster_client : public cluster {
   protected:
-    redis_locks redis{url(0), {.command_timeout = 500ms}};
+    redis_locks redis{nodes.url(), {.command_timeout = 500ms}};
     client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
 };
 
@@ -120,7 +83,7 @@ TEST_F(cluster_client, locks_lie_where_their_slots_are)
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         auto const resource = resource_of(i);
         auto lock = locks.acquire(resource);
-        EXPECT_TRUE(nodes[i]->command({"GET", lock_key(resource)}));
+        EXPECT_TRUE(nodes[i].command({"GET", lock_key(resource)}));
         EXPECT_FALSE(locks.try_acquire(resource));
         EXPECT_TRUE(lock.renew());
         EXPECT_EQ(lock.release(), release_outcome::released);
@@ -132,7 +95,7 @@ TEST_F(cluster_client, one_node_of_the_url_is_enough)
 {
     auto const gone = test_support::redis_server{}.port();
     redis_locks others{"redis+cluster://127.0.0.1:" + std::to_string(gone) +
-                       ",127.0.0.1:" + std::to_string(nodes[2]->port())};
+                       ",127.0.0.1:" + std::to_string(nodes[2].port())};
     client elsewhere{others, shared_postgres().conninfo(), {.fall_back = false}};
     EXPECT_TRUE(elsewhere.try_acquire(resource_of(0)));
 }
@@ -156,7 +119,7 @@ TEST_F(cluster_client, a_held_lock_moves_with_its_slot)
     EXPECT_FALSE(locks.try_acquire(resource));
     EXPECT_TRUE(record.claimed(lock));
     EXPECT_EQ(lock.release(), release_outcome::released);
-    EXPECT_FALSE(nodes[1]->command({"GET", lock_key(resource)}));
+    EXPECT_FALSE(nodes[1].command({"GET", lock_key(resource)}));
 
     auto next = locks.acquire(resource); // another lineage counts from here
     record.granted(next);
@@ -206,56 +169,56 @@ TEST_F(cluster_client, a_node_that_is_gone_is_an_error_and_no_contention)
     auto const lost = resource_of(0);
     auto const kept = resource_of(1);
     auto const strict = resource_of(2); // its node serves all slots or none
-    for (auto& node : nodes)
-        node->command({"CONFIG", "SET", "cluster-node-timeout", "1000"});
-    nodes[1]->command({"CONFIG", "SET", "cluster-require-full-coverage", "no"});
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        nodes[i].command({"CONFIG", "SET", "cluster-node-timeout", "1000"});
+    nodes[1].command({"CONFIG", "SET", "cluster-require-full-coverage", "no"});
     for (auto const& resource : {lost, kept, strict})
         locks.acquire(resource).release();
     auto const former = locks.acquire(lost).token();
-    nodes[0]->kill9();
+    nodes[0].kill9();
     EXPECT_THROW(locks.try_acquire(lost), issuer_unavailable);
     wait_for([&] {
-        return nodes[2]->command({"CLUSTER", "INFO"}).value().find("cluster_state:fail") !=
+        return nodes[2].command({"CLUSTER", "INFO"}).value().find("cluster_state:fail") !=
                std::string::npos;
     });
     EXPECT_THROW(locks.try_acquire(lost), issuer_unavailable);
     EXPECT_THROW(locks.try_acquire(strict), issuer_unavailable); // CLUSTERDOWN
     EXPECT_TRUE(locks.try_acquire(kept, {.wait = 60s}));
-    nodes[0]->start(); // without memory
+    nodes[0].start(); // without memory
     EXPECT_GT(locks.acquire(lost, {.wait = 60s, .confirm = true}).token(), former);
     EXPECT_TRUE(locks.try_acquire(strict, {.wait = 60s}));
 }
 
 TEST_F(cluster_client, the_smallest_acl_is_enough)
 {
-    for (auto& node : nodes)
-        node->command({"ACL",
-                       "SETUSER",
-                       "fencelock",
-                       "on",
-                       ">secret",
-                       "~fencelock:*",
-                       "-@all",
-                       "+eval",
-                       "+evalsha",
-                       "+get",
-                       "+set",
-                       "+del",
-                       "+hget",
-                       "+hmget",
-                       "+hset",
-                       "+hdel",
-                       "+hincrby",
-                       "+pexpire",
-                       "+pttl",
-                       "+time",
-                       "+llen",
-                       "+lpush",
-                       "+blpop",
-                       "+info|replication",
-                       "+cluster|slots",
-                       "+asking"});
-    auto with_user = url(0);
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        nodes[i].command({"ACL",
+                          "SETUSER",
+                          "fencelock",
+                          "on",
+                          ">secret",
+                          "~fencelock:*",
+                          "-@all",
+                          "+eval",
+                          "+evalsha",
+                          "+get",
+                          "+set",
+                          "+del",
+                          "+hget",
+                          "+hmget",
+                          "+hset",
+                          "+hdel",
+                          "+hincrby",
+                          "+pexpire",
+                          "+pttl",
+                          "+time",
+                          "+llen",
+                          "+lpush",
+                          "+blpop",
+                          "+info|replication",
+                          "+cluster|slots",
+                          "+asking"});
+    auto with_user = nodes.url();
     with_user.insert(with_user.find("//") + 2, "fencelock:secret@");
     redis_locks as_user{with_user};
     client others{as_user, shared_postgres().conninfo(), {.fall_back = false}};
@@ -271,7 +234,7 @@ TEST_F(cluster_client, the_smallest_acl_is_enough)
 
 TEST_F(cluster_client, plain_keys_are_kept_where_their_hash_tag_says)
 {
-    redis_locks plain_redis{url(0), {.keys = key_preset::plain}};
+    redis_locks plain_redis{nodes.url(), {.keys = key_preset::plain}};
     client plain{plain_redis};
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         auto const name = resource_of(i);
@@ -293,7 +256,7 @@ TEST_F(cluster_client, a_release_wakes_a_waiter_blocked_at_the_slots_node)
         auto holder = locks.acquire(resource);
         std::thread waiter{[&] { EXPECT_TRUE(locks.try_acquire(resource, {.wait = 300s})); }};
         EXPECT_TRUE(wait_until([&] {
-            return nodes[i]->command({"INFO", "clients"}).value().find("blocked_clients:1") !=
+            return nodes[i].command({"INFO", "clients"}).value().find("blocked_clients:1") !=
                    std::string::npos;
         }));
         EXPECT_EQ(holder.release(), release_outcome::released);
@@ -312,12 +275,12 @@ TEST_F(cluster_client, a_frozen_node_delays_no_renewal_at_another)
     std::vector<std::chrono::steady_clock::time_point> first_ends;
     for (auto const& one : at_another)
         first_ends.push_back(one.valid_until());
-    nodes[0]->pause();
+    nodes[0].pause();
     for (std::size_t i = 0; i < at_another.size(); ++i) {
         EXPECT_TRUE(wait_until([&] { return at_another[i].valid_until() > first_ends[i]; }));
         EXPECT_TRUE(at_another[i].held());
     }
-    nodes[0]->resume();
+    nodes[0].resume();
 }
 
 // Whatever another thread was asking for when it forked.
@@ -352,7 +315,7 @@ TEST_F(cluster_client, a_forked_child_has_a_way_of_its_own)
 
 TEST_F(cluster_client, a_url_of_one_server_says_what_to_do)
 {
-    redis_locks alone{nodes[0]->url()};
+    redis_locks alone{nodes[0].url()};
     client others{alone, shared_postgres().conninfo(), {.fall_back = false}};
     try {
         others.try_acquire(resource_of(1));

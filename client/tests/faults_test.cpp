@@ -57,7 +57,7 @@ TEST_F(faults, an_unanswered_acquire_is_unknown_and_takes_no_lock_when_it_arrive
 {
     client impatient{
         redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
-    impatient.acquire(resource).release(); // a connection is open and idle now
+    impatient.acquire(resource, {.wait = 120s}).release(); // a connection is open and idle now
     auto const before = script_calls();
     proxy.hold_requests();
     try {
@@ -77,7 +77,7 @@ TEST_F(faults, an_acquire_whose_reply_never_comes_is_released)
 {
     client impatient{
         redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
-    impatient.acquire(resource).release();
+    impatient.acquire(resource, {.wait = 120s}).release();
     proxy.hold_replies(); // the server grants, nobody hears of it
     EXPECT_THROW(impatient.try_acquire(resource, {.ttl = 1h}), outcome_unknown);
     proxy.release();
@@ -131,7 +131,7 @@ TEST_F(faults, a_reader_of_a_frozen_database_gives_up)
     client through{"host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
                        std::to_string(to_postgres.port()),
                    {.attempt_timeout = 300ms}};
-    through.acquire(new_resource()).release();
+    through.acquire(new_resource(), {.wait = 120s}).release();
     to_postgres.hold_replies();
     EXPECT_THROW(through.try_acquire(resource), outcome_unknown);
     to_postgres.release();
@@ -152,7 +152,7 @@ TEST_F(faults, a_database_that_falls_silent_behind_a_new_connection_is_given_up)
 TEST_F(faults, a_database_lease_that_has_to_wait_too_long_is_not_taken)
 {
     client in_database{shared_postgres().conninfo(), {.attempt_timeout = 300ms}};
-    in_database.acquire(resource).release();
+    in_database.acquire(resource, {.wait = 120s}).release();
     pqxx::connection blocker{shared_postgres().conninfo()};
     {
         pqxx::work tx{blocker};
@@ -220,7 +220,7 @@ TEST_F(forgetful_redis, is_given_up_while_frozen_and_used_again_afterwards)
 {
     client impatient{
         redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
-    impatient.acquire(resource).release();
+    impatient.acquire(resource, {.wait = 120s}).release();
     server.pause();
     EXPECT_THROW(impatient.try_acquire(resource), error);
     server.resume();

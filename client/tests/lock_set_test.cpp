@@ -160,12 +160,12 @@ TEST_F(lock_sets, the_loss_of_one_is_told_once)
 
 TEST_F(lock_sets, a_move_takes_the_locks_along)
 {
-    auto first = locks.acquire({a});
+    auto first = locks.acquire(std::vector{a});
     lock_set second{std::move(first)};
     EXPECT_FALSE(first.held());
     EXPECT_THROW(first.transaction([](pqxx::work&) {}), lock_lost);
     EXPECT_TRUE(second.held());
-    second = locks.acquire({b});
+    second = locks.acquire(std::vector{b});
     EXPECT_TRUE(is_free(a));
     EXPECT_FALSE(is_free(b));
 }

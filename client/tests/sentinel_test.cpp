@@ -319,5 +319,39 @@ TEST_F(sentinels, a_planned_failover_is_followed_by_a_held_lock)
     EXPECT_GT(locks.acquire(resource, {.wait = 60s}).token(), lock.token());
 }
 
+TEST_F(sentinels, a_held_lock_outlives_its_primary)
+{
+    grant_record record;
+    auto held = locks.acquire(resource, {.ttl = 1h, .wait = 60s, .renew = false});
+    record.granted(held);
+    EXPECT_TRUE(record.claimed(held));
+    wait_for([&] { return replica.command({"GET", lock_key(resource)}).has_value(); });
+    // Every call gets through, or says that none could.
+    auto const renewed = [&] {
+        try {
+            EXPECT_FALSE(locks.try_acquire(resource));
+            return held.renew();
+        } catch (issuer_unavailable const&) {
+            return false;
+        } catch (outcome_unknown const&) {
+            return false;
+        }
+    };
+    primary.kill9();
+    wait_for([&] { return renewed() && info(replica, "role:master"); });
+    EXPECT_TRUE(record.claimed(held));
+
+    primary.start(); // empty: it knows of no lock
+    wait_for([&] {
+        renewed();
+        return info(primary, "role:slave");
+    });
+    wait_for(renewed);
+    EXPECT_TRUE(held.held());
+    EXPECT_EQ(held.release(), release_outcome::released);
+    claim_one(locks, record);
+    EXPECT_GT(record.highest_claim(), held.token());
+}
+
 } // namespace
 } // namespace fencelock::test

@@ -143,7 +143,7 @@ TEST_F(tls, the_name_of_the_server_has_to_be_its_certificates)
     EXPECT_NE(refusal.find("IP address mismatch"), std::string::npos) << refusal;
     auto const other =
         refusal_of(server.url(), {.ca_file = authority(), .server_name = "other.example"});
-    EXPECT_NE(other.find("hostname mismatch"), std::string::npos) << other;
+    EXPECT_NE(other.find("ostname mismatch"), std::string::npos) << other; // in capitals before 3.0
     locks_work(server.url(), {.ca_file = authority(), .server_name = "redis.example"});
 }
 

@@ -28,7 +28,7 @@ import sys
 import tempfile
 
 REDIS = os.environ["DOCUMENTS_REDIS"]
-LIMIT = 120  # seconds for a block
+LIMIT = 300  # seconds for a block
 
 PRELUDE = """#include <fencelock/fencelock.hpp>
 #include <chrono>

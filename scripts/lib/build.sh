@@ -3,11 +3,13 @@
 # own objects nor this build disturb each other. Sourced after run.sh and servers.sh; the current
 # directory is the checkout's top.
 
-build_dir=$PWD/build/${0##*/}
+build_dir=$PWD/build/${build_name:-${0##*/}}
 tree=$build_dir/tree
 prefix=$build_dir/prefix # where the client is installed for its consumers
 jobs=$(nproc)
 warnings='-Wall -Wextra' # scripts/check adds -Werror: a newer compiler must not keep anybody from a demo
+# PGXS hands on the options of the compiler that PostgreSQL was built with; clang does not know all of g++'s.
+[[ ${CXX:-g++} != *clang* ]] || warnings+=' -Wno-unknown-warning-option -Wno-ignored-optimization-argument'
 
 # One run at a time in one checkout; others wait.
 lock_build() {

@@ -30,6 +30,13 @@ optional_requirements=(
     'have clang++|clang'
     'have_fuzzing_compiler|FUZZER'
 )
+# What the same checks can be run with instead, and PostgreSQL's own suite.
+variant_requirements=(
+    'have clang++|clang'
+    'have redis-server|redis-server'
+    'have valkey-server|valkey-server'
+    'have dpkg-source|dpkg-dev'
+)
 
 have() { command -v "$1" >/dev/null 2>&1; }
 have_module() { have pkg-config && pkg-config --exists "$1"; }
@@ -69,15 +76,18 @@ require() { # REQUIREMENT...
         "(needed: g++ 10, PostgreSQL 13 or newer)"
 }
 
-# The same for what can be done without.
+# The same for what can be done without: whoever needs one of them looks again whether it is there.
 wish() { # REQUIREMENT...
-    local missing
-    mapfile -t missing < <(missing_of "$@")
+    local missing package wanted=()
+    mapfile -t missing < <(missing_of "$@" | sort -u)
     ((${#missing[@]})) && [[ $EUID -eq 0 ]] && have apt-get || return 0
-    local package
+    package_exists postgresql || update_package_lists || return 0
     for package in "${missing[@]}"; do
-        ! package_exists "$package" || install_packages "$package"
+        ! package_is_installable "$package" || wanted+=("$package")
     done
+    ((${#wanted[@]})) || return 0
+    # (In a subshell, which may end without the script.)
+    (install_packages "${wanted[@]}") || echo "goes on without: ${wanted[*]}"
 }
 
 missing_of() { # REQUIREMENT...
@@ -139,6 +149,9 @@ server_version() {
 
 # (No pipe into something that stops reading early: with pipefail the writer's SIGPIPE would count as a no.)
 package_exists() { [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; }
+
+package_is_installable() { apt-get -qq -s --no-install-recommends install "$1" >/dev/null 2>&1; }
+package_is_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
 update_package_lists() { apt-get -qq -o DPkg::Lock::Timeout=600 update </dev/null; }
 

@@ -41,8 +41,18 @@ make_private_installation() {
     mkdir -p "$copy$from"
     cp -L "$from"/* "$copy$from/"
     export PG_CONFIG=$copy$from/pg_config
-    [[ $("$PG_CONFIG" --sharedir) == "$copy$("$original" --sharedir)" ]] ||
-        die "this PostgreSQL can't be copied: $original"
+    [[ $("$PG_CONFIG" --sharedir) == "$copy"/* ]] || wrap_pg_config "$original" "$copy"
+}
+
+# Some builds of pg_config (Debian's before 12) tell the paths that they were built for, wherever they are.
+# The server itself looks relative to where it is.
+wrap_pg_config() { # ORIGINAL COPY
+    local wrapper
+    printf -v wrapper '#!/bin/bash\nsaid=$(%q "$@") || exit\ncopy=%q\n' "$1" "$2"
+    rm "$PG_CONFIG"
+    # shellcheck disable=SC2016 # expanded by the wrapper
+    echo "$wrapper"'[[ $said == /* && -e $copy$said ]] && echo "$copy$said" || echo "$said"' >"$PG_CONFIG"
+    chmod 755 "$PG_CONFIG"
 }
 
 # Starts a new cluster and exports PGHOST (its socket's directory), PGPORT and PGUSER. Settings are
@@ -82,10 +92,10 @@ postgres_answers_or_ended() { # BINDIR
 }
 
 # Starts an empty Redis or Valkey on REDIS_PORT (a new one where that is not set) of 127.0.0.1 and
-# on the socket $redis_socket; sets redis_pid.
+# on the socket $redis_socket; sets redis_pid. FENCELOCK_REDIS_SERVER chooses the program, as for the tests.
 start_redis() { # NAME
     local dir=$run_dir/$1 attempt server
-    server=$(command -v redis-server || command -v valkey-server)
+    server=${FENCELOCK_REDIS_SERVER:-$(command -v redis-server || command -v valkey-server)}
     redis_cli=$(command -v redis-cli || command -v valkey-cli)
     redis_socket=$dir/socket
     mkdir -p "$dir"

@@ -36,6 +36,18 @@ TupleDesc make_description()
     return made;
 }
 
+// Text as the server stores it; what has an output function stays a C string.
+Datum make_value(column const& from)
+{
+    if (from.type != TEXTOID)
+        return CStringGetDatum(from.value);
+    auto const size = std::strlen(from.value) + VARHDRSZ;
+    auto* made = static_cast<text*>(std::calloc(1, size));
+    SET_VARSIZE(made, size);
+    std::memcpy(VARDATA(made), from.value, size - VARHDRSZ);
+    return PointerGetDatum(made);
+}
+
 // fencelock.claims, as it was defined.
 GucStringCheckHook check_claims;
 GucStringAssignHook assign_claims;
@@ -70,8 +82,22 @@ TupleTableSlot* row()
         slot->tts_values = static_cast<Datum*>(std::calloc(columns.size(), sizeof(Datum)));
         slot->tts_isnull = static_cast<bool*>(std::calloc(columns.size(), sizeof(bool)));
         for (std::size_t i = 0; i < columns.size(); ++i)
-            slot->tts_values[i] = CStringGetDatum(columns[i].value);
+            slot->tts_values[i] = make_value(columns[i]);
         return slot;
+    }();
+    return made;
+}
+
+HeapTuple tuple()
+{
+    static auto const made = [] {
+        auto* header = static_cast<HeapTupleHeader>(std::calloc(1, 64));
+        HeapTupleHeaderSetNatts(header, columns.size());
+        header->t_infomask = HEAP_HASNULL; // none is, but so no offsets are looked for
+        header->t_bits[0] = 0xFF;
+        auto* one = static_cast<HeapTuple>(std::calloc(1, sizeof(HeapTupleData)));
+        one->t_data = header;
+        return one;
     }();
     return made;
 }
@@ -185,7 +211,24 @@ void qsort_arg(void* base, size_t count, size_t size, qsort_arg_comparator compa
     ::qsort_r(base, count, size, compare, state);
 }
 
-// The row's values are C strings.
+Datum nocachegetattr(HeapTuple, int number, TupleDesc)
+{
+    return fuzz::row()->tts_values[number - 1];
+}
+Datum getmissingattr(TupleDesc, int, bool*)
+{
+    std::abort();
+}
+void heap_datum_check(HeapTupleHeader, TupleDesc) {} // asked for by newer minor versions
+Datum heap_getsysattr(HeapTuple, int, TupleDesc, bool*)
+{
+    std::abort();
+}
+varlena* pg_detoast_datum_packed(varlena* datum)
+{
+    return datum;
+}
+
 char* OutputFunctionCall(FmgrInfo*, Datum value)
 {
     return pstrdup(DatumGetCString(value));

@@ -22,6 +22,8 @@ struct memory_of_one_input {
 
 Relation table();
 TupleTableSlot* row();
+/// The same row as a tuple.
+HeapTuple tuple();
 
 /// The value of a column of the row, as text; null where there is no such column.
 char const* column_value(std::string const& name);

@@ -18,6 +18,7 @@
 #include <fencelock/lock_set.hpp>
 #include <fencelock/observation.hpp>
 #include <fencelock/redis_locks.hpp>
+#include <fencelock/redlock_locks.hpp>
 
 namespace fencelock {
 
@@ -26,9 +27,9 @@ class core;
 }
 
 struct client_options {
-    /// Where Redis cannot be reached, and its keys are not plain ones, take leases from PostgreSQL
-    /// until it can. Tokens go on growing both ways; while only some clients have lost Redis, two
-    /// may hold a lease, and the fence decides.
+    /// Where Redis, or of a Redlock a majority, cannot be reached, and its keys are not plain ones,
+    /// take leases from PostgreSQL until it can. Tokens go on growing both ways; while only some
+    /// clients have lost Redis, two may hold a lease, and the fence decides.
     bool fall_back = true;
 
     /// The longest that one attempt, renewal or release waits for answers.
@@ -82,6 +83,10 @@ class FENCELOCK_EXPORT client {
     /// connections also serve lock::transaction(). Throws invalid_argument.
     client(redis_locks& redis, std::string const& conninfo, client_options const& options = {});
 
+    /// Locks on a majority of independent Redis servers, with tokens that the database issues, one
+    /// with each grant. Otherwise the same.
+    client(redlock_locks& servers, std::string const& conninfo, client_options const& options = {});
+
     /// Plain keys without a database: no token is checked, and what needs a database (confirm,
     /// lock::confirm(), lock::transaction() without a connection) throws configuration_error.
     /// Throws invalid_argument for tagged keys, whose tokens come from a database.
@@ -113,7 +118,8 @@ class FENCELOCK_EXPORT client {
     /// that two who want the same ones never wait for each other, within one wait. Equal names
     /// count once. What was taken first is renewed while the rest is waited for (with
     /// options.renew), and released where it is waited for in vain. Throws as for one resource, and
-    /// invalid_argument for none at all; options.on_lost is called for each that is lost.
+    /// invalid_argument for none at all; options.on_lost is called for each that is lost. A single
+    /// name in braces may be taken for that of one lock: give a vector where it is to be a set.
     std::optional<lock_set> try_acquire(std::vector<std::string> resources,
                                         acquire_options const& options = {});
     std::optional<lock_set> try_acquire(std::initializer_list<std::string_view> resources,

@@ -8,6 +8,7 @@
 #include <fencelock/lock_set.hpp>
 #include <fencelock/observation.hpp>
 #include <fencelock/redis_locks.hpp>
+#include <fencelock/redlock_locks.hpp>
 #include <fencelock/stamp.hpp>
 #include <fencelock/transaction.hpp>
 #include <fencelock/version.hpp>

@@ -75,7 +75,7 @@ class FENCELOCK_EXPORT issuer {
     issuer(issuer const&) = delete;
     issuer& operator=(issuer const&) = delete;
 
-    /// For people and logs: `redis`, `database`, ...
+    /// For people and logs: `redis`, `redlock`, `database`, ...
     virtual std::string_view name() const noexcept = 0;
 
     /// Nothing where another owner has the lease.

@@ -54,7 +54,7 @@ class FENCELOCK_EXPORT lock {
     /// The id of this grant, unique to it.
     std::string const& owner() const;
 
-    /// Who granted it: `redis`, `database`, or the name of an issuer of the user's.
+    /// Who granted it: `redis`, `redlock`, `database`, or the name of an issuer of the user's.
     std::string_view issuer_name() const;
 
     /// Until when the lease can be relied on, unless it is renewed: counted from before the request

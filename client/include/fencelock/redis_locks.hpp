@@ -61,6 +61,11 @@ struct redis_options {
     /// For one request to be answered.
     std::chrono::milliseconds command_timeout{1000};
 
+    /// With redlock_locks: for one of the servers to answer, the connection included, but at most a
+    /// quarter of the TTL. Who takes longer has no vote. All servers are asked at once, and once
+    /// enough have answered, the others are hardly waited for.
+    std::chrono::milliseconds redlock_timeout{200};
+
     /// How many connections to each server are kept open while nobody uses them.
     std::size_t idle_connections = 8;
 

@@ -7,6 +7,11 @@ if not string.find(replication, 'role:master', 1, true) then
   return redis.error_reply('READONLY this server is not a primary')
 end
 
+-- min-replicas-to-write is set and no replica is in reach. Before version 7 Redis does not refuse what scripts write then.
+if string.find(replication, 'min_slaves_good_slaves:0', 1, true) then
+  return redis.error_reply('NOREPLICAS Not enough good replicas to write.')
+end
+
 -- Decimals without leading zeros; digits of one length sort as numbers do in every locale.
 local function less(a, b)
   if #a ~= #b then return #a < #b end

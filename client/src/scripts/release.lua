@@ -24,10 +24,5 @@ if not colon or string.sub(held, colon + 1) ~= ARGV[1]
 end
 redis.call('DEL', KEYS[1])
 
--- The lock is gone by now. A wake is a hint: its failure (memory, rights) must not hide the release.
-local waiting = KEYS[2] and redis.pcall('LLEN', KEYS[2])
-if waiting == 0 then
-  redis.pcall('LPUSH', KEYS[2], '1')
-  redis.pcall('PEXPIRE', KEYS[2], 1000)
-end
+if KEYS[2] then wake_one(KEYS[2]) end
 return {'RELEASED'}

@@ -22,14 +22,44 @@ struct free_reply {
 using context_ptr = std::unique_ptr<redisContext, free_context>;
 using reply_ptr = std::unique_ptr<redisReply, free_reply>;
 
+// hiredis writes without a guard against SIGPIPE, and a server that is demoted closes all its
+// connections. Only for this thread, so that a signal raised by the code under test still ends the
+// test.
+class blocked_sigpipe {
+  public:
+    blocked_sigpipe()
+    {
+        sigemptyset(&pipe_);
+        sigaddset(&pipe_, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    }
+    ~blocked_sigpipe()
+    {
+        const timespec at_once{};
+        while (sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) {
+        }
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    blocked_sigpipe(const blocked_sigpipe&) = delete;
+    blocked_sigpipe& operator=(const blocked_sigpipe&) = delete;
+
+  private:
+    sigset_t pipe_{};
+    sigset_t before_{};
+};
+
 std::string server_program()
 {
+    std::vector<std::string> names{"redis-server", "valkey-server"};
     if (const char* chosen = std::getenv("FENCELOCK_REDIS_SERVER"); chosen != nullptr && *chosen)
-        return chosen;
-    for (const char* name : {"redis-server", "valkey-server"})
+        names = {chosen};
+    for (const auto& name : names) {
+        if (name.find('/') != std::string::npos)
+            return name;
         if (auto found = find_program(name))
             return found->string();
-    throw std::runtime_error{"neither redis-server nor valkey-server is installed"};
+    }
+    throw std::runtime_error{names.front() + " is not installed"};
 }
 
 reply_ptr ask(redisContext* context, const std::vector<std::string>& arguments)
@@ -228,6 +258,7 @@ std::string redis_server::socket_url() const
 
 std::optional<std::string> redis_server::command(const std::vector<std::string>& arguments) const
 {
+    const blocked_sigpipe guard;
     const timeval limit{10, 0};
     const context_ptr context{redisConnectUnixWithTimeout(socket_path().c_str(), limit)};
     if (!context || context->err != 0 || redisSetTimeout(context.get(), limit) != REDIS_OK)

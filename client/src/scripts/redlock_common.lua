@@ -1,0 +1,15 @@
+-- What every script of Redlock begins with, put behind common.lua by the build.
+--
+-- KEYS  1 lock   on each server a string `token:attempt:owner`; token 0 while its attempt has not been granted
+--
+-- A token is written only over what its own attempt found or left here before the token was issued, on a server that has
+-- not restarted since. So of two grants that share a server, which any two do, the earlier one has the lower token.
+
+local lock = KEYS[1]
+local lineage = string.match(replication, 'master_replid:(%x+)')
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local held = redis.call('GET', lock)
+local token, attempt, owner = string.match(held or '', '^(%d+):(%x+):(.*)$')

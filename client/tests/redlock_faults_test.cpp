@@ -1,0 +1,436 @@
+// Redlock with competitors, lost answers, late requests and servers that forget: what failed
+// leaves nothing, and tokens rise as the grants do.
+#include "grant_record.hpp"
+#include "redlock_fixture.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace fencelock::test {
+namespace {
+
+class redlock_faults : public redlock_fixture {
+  protected:
+    using redlock_fixture::redlock_fixture;
+
+    // An acquire in a thread of its own, stopped between its votes and its token.
+    template <typename Meanwhile>
+    std::optional<lock> acquire_and(Meanwhile meanwhile, acquire_options const& options = {})
+    {
+        std::optional<lock> taken;
+        std::thread acquirer;
+        {
+            issue_blocker blocker{resource};
+            acquirer = std::thread{[&] { taken = locks.try_acquire(resource, options); }};
+            EXPECT_TRUE(blocker.somebody_waits());
+            meanwhile();
+        }
+        acquirer.join();
+        return taken;
+    }
+
+    void expect_scripts_on(std::size_t i, std::int64_t more_than)
+    {
+        EXPECT_TRUE(wait_until([&] { return script_calls(i) > more_than; }));
+    }
+
+    redlock_locks group{urls(), {.redlock_timeout = patient}};
+    client locks{group,
+                 shared_postgres().conninfo(),
+                 {.fall_back = false, .attempt_timeout = std::chrono::milliseconds{patient}}};
+
+    // What was sent over a connection that broke is waited for as long as it may be executed.
+    redlock_locks quick_group{urls(), {.redlock_timeout = 500ms}};
+    client quick{quick_group, shared_postgres().conninfo(), {.fall_back = false}};
+};
+
+TEST_F(redlock_faults, an_attempt_that_loses_leaves_nothing_where_it_had_won)
+{
+    take_for_others(0);
+    take_for_others(1);
+    EXPECT_FALSE(locks.try_acquire(resource));
+    EXPECT_TRUE(wait_until([&] { return !kept(2); }));
+    EXPECT_EQ(issued(), 0);
+}
+
+TEST_F(redlock_faults, one_foreign_vote_is_a_minority)
+{
+    take_for_others(1);
+    auto held = locks.acquire(resource);
+    EXPECT_EQ(servers_with(held), 2);
+    EXPECT_EQ(kept(1).value(), "7:abc:somebody");
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_EQ(kept(1).value(), "7:abc:somebody");
+}
+
+TEST_F(redlock_faults, split_votes_are_given_back_and_asked_for_again)
+{
+    server(1).command({"SET", lock_key(resource), "0:abc:competitor", "PX", "3600000"});
+    server(2).command({"SET", lock_key(resource), "0:def:another", "PX", "3600000"});
+    std::optional<lock> taken;
+    std::thread acquirer{[&] { taken = locks.try_acquire(resource, {.wait = 300s}); }};
+    EXPECT_TRUE(wait_until([&] { return script_calls(0) >= 4; })); // taken, given back, and again
+    EXPECT_FALSE(taken);
+    server(2).command({"DEL", lock_key(resource)});
+    acquirer.join();
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(servers_with(*taken), 2);
+}
+
+TEST_F(redlock_faults, a_request_that_is_executed_late_leaves_nothing)
+{
+    locks.acquire(resource).release(); // connected everywhere
+    EXPECT_TRUE(nothing_is_left());
+    take_for_others(0);
+    take_for_others(1);
+    auto const before = script_calls(2);
+    proxy(2).hold_requests();
+    EXPECT_FALSE(locks.try_acquire(resource)); // did not wait for the third
+    EXPECT_TRUE(wait_until([&] { return proxy(2).bytes_held() > 0; }));
+    proxy(2).release(); // takes the lock there, within its time
+    expect_scripts_on(2, before + 1);
+    EXPECT_TRUE(wait_until([&] { return !kept(2); }));
+}
+
+TEST_F(redlock_faults, a_request_that_is_executed_after_its_time_takes_nothing)
+{
+    quick.acquire(resource, {.wait = 120s}).release(); // connected everywhere
+    EXPECT_TRUE(nothing_is_left());
+    take_for_others(0);
+    auto const before = script_calls(2);
+    proxy(1).hold_requests();
+    proxy(2).hold_requests();
+    EXPECT_THROW(quick.try_acquire(resource), issuer_unavailable);
+    proxy(1).release();
+    proxy(2).release();
+    expect_scripts_on(2, before);
+    EXPECT_TRUE(wait_until([&] { return !kept(1) && !kept(2); }));
+}
+
+TEST_F(redlock_faults, what_is_not_granted_lives_no_longer_than_the_attempt)
+{
+    auto taken = acquire_and(
+        [&] {
+            for (std::size_t i = 0; i < 3; ++i) {
+                auto const value = kept(i);
+                EXPECT_TRUE(!value || value->starts_with("0:"));
+                EXPECT_LE(std::stoll(server(i).command({"PTTL", lock_key(resource)}).value()),
+                          std::chrono::milliseconds{patient}.count());
+            }
+        },
+        {.ttl = 24h});
+    ASSERT_TRUE(taken);
+    EXPECT_GE(servers_with(*taken), 2);
+}
+
+TEST_F(redlock_faults, a_grant_needs_the_votes_that_it_had_before_its_token)
+{
+    std::int64_t in_vain = 0;
+    auto taken = acquire_and([&] {
+        server(0).command({"DEL", lock_key(resource)});
+        server(1).command({"FLUSHALL"});
+        in_vain = issued() + 1;
+    });
+    ASSERT_TRUE(taken);
+    EXPECT_GT(taken->token(), in_vain); // another attempt had to be made
+    EXPECT_GE(servers_with(*taken), 2);
+    EXPECT_EQ(taken->release(), release_outcome::released);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(redlock_faults, a_grant_that_comes_too_late_gives_way_to_the_successor)
+{
+    auto taken = acquire_and([&] {
+        take_for_others(0); // its votes ran out, and somebody else has got the lock
+        take_for_others(2);
+    });
+    EXPECT_FALSE(taken);
+    EXPECT_TRUE(wait_until([&] { return !kept(1); }));
+    EXPECT_EQ(kept(0).value(), "7:abc:somebody");
+    EXPECT_EQ(kept(2).value(), "7:abc:somebody");
+}
+
+TEST_F(redlock_faults, a_lost_vote_is_asked_for_again)
+{
+    quick.acquire(resource, {.wait = 120s}).release();
+    EXPECT_TRUE(nothing_is_left());
+    for (std::size_t i = 0; i < 2; ++i)
+        proxy(i).drop_next_reply(lock_key(resource));
+    auto held = quick.acquire(resource, {.wait = 120s});
+    EXPECT_TRUE(
+        wait_until([&] { return proxy(0).replies_dropped() + proxy(1).replies_dropped() == 2; }));
+    EXPECT_GE(servers_with(held), 2);
+    held.confirm();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+// Only the request that grants contains a value of a lock without a token.
+TEST_F(redlock_faults, a_lost_grant_is_no_grant_and_its_token_is_given_up)
+{
+    quick.acquire(resource, {.wait = 120s}).release();
+    EXPECT_TRUE(nothing_is_left());
+    auto const before = issued();
+    for (std::size_t i = 0; i < 2; ++i)
+        proxy(i).drop_next_reply("\r\n0:");
+    auto held = quick.acquire(resource, {.wait = 120s});
+    EXPECT_GE(proxy(0).replies_dropped() + proxy(1).replies_dropped(), 1u);
+    EXPECT_GT(held.token(), before + 1);
+    held.confirm();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(redlock_faults, one_lost_grant_is_undone_and_leaves_a_lease_of_the_others)
+{
+    quick.acquire(resource, {.wait = 120s}).release();
+    EXPECT_TRUE(nothing_is_left());
+    proxy(1).drop_next_reply("\r\n0:");
+    auto held = quick.acquire(resource, {.ttl = 1h, .wait = 120s});
+    while (proxy(1).replies_dropped() == 0) { // it was slow to vote, and not asked
+        held.release();
+        held = quick.acquire(resource, {.ttl = 1h, .wait = 120s});
+    }
+    EXPECT_TRUE(wait_until([&] { return !kept(1); }));
+    EXPECT_EQ(servers_with(held), 2);
+    EXPECT_TRUE(held.renew());
+    EXPECT_EQ(held.release(), release_outcome::released);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(redlock_faults, lost_answers_to_a_renewal_are_asked_for_again)
+{
+    auto held = acquire_everywhere(locks, {.ttl = 1h, .renew = false});
+    for (std::size_t i = 0; i < 2; ++i)
+        proxy(i).drop_next_reply(lock_key(resource));
+    EXPECT_TRUE(held.renew());
+    EXPECT_EQ(proxy(0).replies_dropped() + proxy(1).replies_dropped(), 2u);
+    EXPECT_EQ(servers_with(held), 3);
+}
+
+TEST_F(redlock_faults, a_release_that_a_server_did_not_answer_reaches_it_all_the_same)
+{
+    auto held = locks.acquire(resource, {.ttl = 24h});
+    server(1).pause();
+    EXPECT_EQ(held.release(), release_outcome::released);
+    server(1).resume();
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(redlock_faults, a_released_lock_is_not_granted_by_a_request_that_was_on_its_way)
+{
+    locks.acquire(resource).release();
+    EXPECT_TRUE(nothing_is_left());
+    auto held = acquire_and([&] { proxy(2).hold_requests(); }, {.ttl = 24h});
+    ASSERT_TRUE(held);
+    EXPECT_EQ(servers_with(*held), 2);
+    EXPECT_EQ(held->release(), release_outcome::released);
+    auto const before = script_calls(2);
+    proxy(2).release();
+    expect_scripts_on(2, before + 1);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(redlock_faults, what_an_earlier_attempt_left_behind_is_in_nobodys_way)
+{
+    for (std::size_t i = 0; i < 2; ++i)
+        take_for_others(i, "0:abc:worker 7"); // its client died
+    EXPECT_FALSE(locks.try_acquire(resource, {.owner = "worker 8"}));
+    auto held = locks.acquire(resource, {.owner = "worker 7"});
+    EXPECT_GE(servers_with(held), 2);
+}
+
+class redlock_persistent : public redlock_faults {
+  protected:
+    redlock_persistent() : redlock_faults{{.persistent = true}} {}
+};
+
+// What a server has read from its disk may be older than what it had forgotten.
+TEST_F(redlock_persistent, a_vote_from_before_a_restart_does_not_count)
+{
+    std::int64_t in_vain = 0;
+    auto taken = acquire_and([&] {
+        for (std::size_t i = 0; i < 2; ++i) {
+            auto const before = kept(i);
+            server(i).restart();
+            EXPECT_EQ(kept(i), before);
+        }
+        in_vain = issued() + 1;
+    });
+    ASSERT_TRUE(taken);
+    EXPECT_GT(taken->token(), in_vain);
+}
+
+TEST_F(redlock_persistent, a_lease_goes_on_through_restarts_that_keep_it)
+{
+    auto held = acquire_everywhere(locks, {.ttl = 1h, .renew = false});
+    for (std::size_t i = 0; i < 3; ++i)
+        server(i).restart();
+    EXPECT_TRUE(held.renew());
+    EXPECT_EQ(servers_with(held), 3);
+}
+
+// Grants are recorded while the lock is held, claims in the order of the database.
+TEST_F(redlock_faults, tokens_are_unique_and_rise_while_servers_forget_one_by_one)
+{
+    constexpr int clients = 6;
+    constexpr std::size_t enough = 60;
+    grant_record record;
+    std::mutex mutex;
+    std::atomic<bool> done{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < clients; ++i)
+        threads.emplace_back([&] {
+            redlock_locks own_group{urls(), {.redlock_timeout = 2s}};
+            client own{own_group, shared_postgres().conninfo(), {.fall_back = false}};
+            while (!done) {
+                try {
+                    auto held = own.try_acquire(resource, {.ttl = 10s, .wait = 120s});
+                    if (!held)
+                        continue;
+                    std::lock_guard const guard{mutex};
+                    record.granted(*held);
+                    record.claimed(*held);
+                    done = record.grants() >= enough;
+                } catch (issuer_unavailable const&) {
+                } catch (outcome_unknown const&) {
+                }
+            }
+        });
+    auto const grants = [&] {
+        std::lock_guard const guard{mutex};
+        return record.grants();
+    };
+    for (std::size_t i = 0; !done; i = (i + 1) % 3) {
+        server(i).restart_empty();
+        auto const before = grants();
+        EXPECT_TRUE(wait_until([&] { return done || grants() > before + 2; }));
+    }
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_GE(record.grants(), enough);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(redlock_faults, a_release_wakes_a_waiter)
+{
+    resource += std::string(150, 'x'); // no other answer to a waiter is so long
+    bool woken = false;
+    for (int tries = 0; tries < 50 && !woken; ++tries) {
+        test_support::tcp_proxy proxied{server(0).socket_path()};
+        redlock_locks waiters_group{{proxied.url(), server(1).url(), server(2).url()},
+                                    {.redlock_timeout = patient}};
+        client waiters{waiters_group, shared_postgres().conninfo(), {.fall_back = false}};
+        auto holder = acquire_everywhere(locks);
+        std::thread waiter{[&] { EXPECT_TRUE(waiters.try_acquire(resource, {.wait = 120s})); }};
+        EXPECT_TRUE(wait_until([&] {
+            auto const clients = server(0).command({"INFO", "clients"}).value();
+            return clients.find("blocked_clients:1") != std::string::npos;
+        }));
+        proxied.hold_replies();
+        EXPECT_EQ(holder.release(), release_outcome::released);
+        EXPECT_TRUE(wait_until([&] { return proxied.bytes_held() > 0; }));
+        woken = proxied.bytes_held() > 150; // else it had just come back by itself
+        proxied.release();
+        waiter.join();
+    }
+    EXPECT_TRUE(woken);
+}
+
+TEST_F(redlock_faults, a_waiter_goes_on_elsewhere_when_its_server_goes_away)
+{
+    auto holder = acquire_everywhere(locks, {.ttl = 1h});
+    std::thread waiter{[&] { EXPECT_TRUE(locks.try_acquire(resource, {.wait = 300s})); }};
+    EXPECT_TRUE(wait_until([&] {
+        return server(0).command({"INFO", "clients"}).value().find("blocked_clients:1") !=
+               std::string::npos;
+    }));
+    server(0).kill9();
+    EXPECT_TRUE(wait_until([&] {
+        return server(1).command({"INFO", "clients"}).value().find("blocked_clients:1") !=
+               std::string::npos;
+    }));
+    EXPECT_EQ(holder.release(), release_outcome::released);
+    waiter.join();
+}
+
+TEST_F(redlock_faults, a_stop_request_ends_the_wait)
+{
+    auto holder = acquire_everywhere(locks, {.ttl = 1h});
+    std::stop_source cancel;
+    std::thread waiter{[&] {
+        EXPECT_FALSE(locks.try_acquire(resource, {.wait = 24h, .stop = cancel.get_token()}));
+    }};
+    EXPECT_TRUE(wait_until([&] {
+        return server(0).command({"INFO", "clients"}).value().find("blocked_clients:1") !=
+               std::string::npos;
+    }));
+    cancel.request_stop();
+    waiter.join();
+    EXPECT_TRUE(holder.held());
+}
+
+TEST_F(redlock_faults, a_server_that_goes_and_comes_is_told_once_each)
+{
+    std::mutex mutex;
+    std::vector<std::string> told;
+    client logging{group,
+                   shared_postgres().conninfo(),
+                   {.fall_back = false, .log = [&](log_entry const& entry) {
+                        std::lock_guard const guard{mutex};
+                        told.push_back(entry.message);
+                    }}};
+    auto const count = [&] {
+        std::lock_guard const guard{mutex};
+        return told.size();
+    };
+    logging.acquire(resource).release();
+    EXPECT_EQ(count(), 0u);
+    proxy(1).refuse();
+    proxy(1).cut_all();
+    for (int i = 0; i < 3; ++i)
+        logging.acquire(resource, {.wait = 120s}).release();
+    EXPECT_TRUE(wait_until([&] { return count() == 1; }));
+    EXPECT_NE(told.at(0).find("does not take part"), std::string::npos);
+    proxy(1).accept_again();
+    EXPECT_TRUE(wait_until([&] {
+        logging.acquire(resource, {.wait = 120s}).release();
+        return count() == 2;
+    }));
+    EXPECT_NE(told.at(1).find("takes part in Redlock again"), std::string::npos);
+}
+
+TEST_F(redlock_faults, a_child_makes_a_client_of_its_own_over_its_parents_servers)
+{
+    locks.acquire(resource).release(); // leaves idle connections
+    auto const child = ::fork();
+    if (child == 0) {
+        int status = 9;
+        try {
+            client own{group, shared_postgres().conninfo(), {.fall_back = false}};
+            status = 0;
+            for (int i = 0; i < 20; ++i) {
+                auto held = own.acquire(resource + ":child", {.wait = 120s});
+                if (servers_with(held) != 0 || held.release() != release_outcome::released)
+                    status = 1;
+            }
+        } catch (std::exception const&) {
+        }
+        ::_exit(status);
+    }
+    for (int i = 0; i < 20; ++i) {
+        auto held = locks.acquire(resource, {.wait = 120s});
+        EXPECT_GE(servers_with(held), 2);
+        EXPECT_EQ(held.release(), release_outcome::released);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+} // namespace
+} // namespace fencelock::test
