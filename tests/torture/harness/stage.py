@@ -126,13 +126,21 @@ class Stage:
         return [self.redis, self.replica, *self.watched]
 
     def close(self):
-        """Everything ends; the PostgreSQL nodes write down what they know."""
-        os.makedirs(os.path.join(self.directory, "nodes"))
-        for node in self.retired:
-            node.start()  # alone: no link leads to it
-        for node in [*self.retired, self.primary]:
-            node.dump(os.path.join(self.directory, "nodes", f"{node.name}.json"))
+        """Everything ends; the primary writes down what it knows."""
+        self.write_down(self.primary)
         self.stop()
+
+    def write_down(self, node):
+        """What the checker has to know of a PostgreSQL node, which runs, and is stopped."""
+        directory = os.path.join(self.directory, "nodes")
+        os.makedirs(directory, exist_ok=True)
+        node.dump(os.path.join(directory, f"{node.name}.json"))
+
+    def retire(self, node):
+        """A former primary, which is down, and to which no link leads any more."""
+        node.start()
+        self.write_down(node)
+        node.remove()
 
     def stop(self):
         for worker in self.workers:
@@ -141,6 +149,6 @@ class Stage:
         for node in [*self.nodes(), *self.sentinels]:
             if node and node.process and node.process.running():
                 node.kill()
-        for node in [self.primary, self.standby, *self.retired]:
+        for node in [*self.retired, self.primary, self.standby]:
             if node and node.process and node.process.running():
                 node.crash()
