@@ -199,8 +199,22 @@ def tests_in_failures():
     compare("tests that the failure matrix names", named & (cases | scripts) or named, named)
 
 
+def map_of_the_code():
+    """docs/developing.md names files and what is in them."""
+    sources = {name: os.path.join(folder, name) for folder, _, names in os.walk(TOP) for name in names
+               if not {".git", "build"} & set(os.path.relpath(folder, TOP).split(os.sep))}
+    text = read("docs", "developing.md")
+    named = {word for word in code(text) if re.fullmatch(r"\w+\.(?:[ch]pp|lua|py)", word)}
+    compare("files on the map", named & set(sources), named)
+    pairs = re.findall(r"`(\w+\.cpp)`, `(\w+)`", text)
+    found = {f"{name} in {file}" for file, name in pairs
+             if file in sources and re.search(rf"\b{name}\b", read(sources[file]))}
+    compare("functions on the map", found, {f"{name} in {file}" for file, name in pairs})
+
+
 def main():
-    for check in (objects_and_settings, sqlstates, client, command_line, redis_keys, tests_in_failures):
+    for check in (objects_and_settings, sqlstates, client, command_line, redis_keys, tests_in_failures,
+                  map_of_the_code):
         check()
     sys.exit(1 if failed else 0)
 
