@@ -194,6 +194,8 @@ def tests_in_failures():
     cases = {f"{suite}.{name}" for path in files("client/tests", r".*_test\.cpp")
              for suite, name in re.findall(r"^TEST(?:_F|_P)?\((\w+), (\w+)\)", read(path), re.M)}
     scripts = {re.sub(r"\.\w+$", "", path) for folder in ("sql", "specs", "t") for path in files(folder, r".*\.(sql|spec|pl)")}
+    scripts |= {f"examples/{name}" for name in os.listdir(os.path.join(TOP, "examples"))
+                if os.path.exists(os.path.join(TOP, "examples", name, "check"))}
     last_cells = re.findall(r"\| ([^|]*) \|$", read("docs", "failures.md"), re.M)
     named = {word for cell in last_cells for word in code(cell)} - {"scripts/demo"}
     compare("tests that the failure matrix names", named & (cases | scripts) or named, named)
