@@ -219,7 +219,7 @@ decide:
             :: else
             fi;
             if
-            :: version == l_version && raiser == nobody -> /* lock_now: shared */
+            :: version == l_version && raiser == nobody -> /* lock_version: shared */
                 witness(shared);
                 unseen_before = remembers && (unseen_before || (unseen_sharers(seen)) != 0 || others_finished);
                 several = ((traces & running & ~bit(me)) != 0);
@@ -266,7 +266,7 @@ decide:
 #ifdef NO_LOOK_AGAIN
             :: raiser == nobody && !others_share -> /* whatever has become of the row since the look */
 #else
-            :: version == l_version && raiser == nobody && !others_share -> /* lock_now, update_row */
+            :: version == l_version && raiser == nobody && !others_share -> /* replace_row */
 #endif
                 if
                 :: reads_behind(others_finished) -> witness(finished_since_the_look); goto conflict

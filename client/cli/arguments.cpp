@@ -1,9 +1,12 @@
 #include "arguments.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "exit_code.hpp"
@@ -71,7 +74,7 @@ std::string required(std::string const& value, std::string const& name)
 
 std::array<option, 12> const options{{
     {"redis", 0, true, everywhere,
-     [](arguments& a, std::string const& v) { a.redis = required(v, "--redis"); }},
+     [](arguments& a, std::string const& v) { a.redis.push_back(required(v, "--redis")); }},
     {"db", 0, true, everywhere,
      [](arguments& a, std::string const& v) { a.db = required(v, "--db"); }},
     {"keys", 0, true, everywhere,
@@ -103,7 +106,6 @@ class parser {
 
     arguments run()
     {
-        read_environment();
         while (next_ < words_.size()) {
             auto const& word = words_[next_++];
             if (word == "--")
@@ -116,22 +118,34 @@ class parser {
                 break;
         }
         take_program();
+        read_environment();
         if (!result_.help && !result_.version)
             check();
         return std::move(result_);
     }
 
   private:
+    // What the options do not say.
     void read_environment()
     {
         auto const variable = [](char const* name) -> std::optional<std::string> {
             auto const* const value = std::getenv(name);
             return value && *value ? std::optional<std::string>{value} : std::nullopt;
         };
-        result_.redis = variable("FENCELOCK_REDIS");
-        result_.db = variable("FENCELOCK_DB");
-        if (auto const keys = variable("FENCELOCK_KEYS"))
+        if (auto const urls = variable("FENCELOCK_REDIS"); urls && result_.redis.empty()) {
+            std::istringstream words{*urls};
+            result_.redis.assign(std::istream_iterator<std::string>{words}, {});
+        }
+        if (!result_.db)
+            result_.db = variable("FENCELOCK_DB");
+        if (auto const keys = variable("FENCELOCK_KEYS"); keys && !is_used("keys"))
             result_.keys = parse_keys(*keys, "FENCELOCK_KEYS");
+    }
+
+    bool is_used(std::string_view name) const
+    {
+        return std::any_of(used_.begin(), used_.end(),
+                           [&](option const* one) { return one->name == name; });
     }
 
     void take_long(std::string const& word)
@@ -224,11 +238,14 @@ class parser {
             throw usage_error{"no token: --token N, as acquire printed it"};
         if (one == command::run && result_.program.empty())
             throw usage_error{"no program to run: -- CMD [ARG...]"};
-        if (!result_.redis && !result_.db)
+        if (result_.redis.empty() && !result_.db)
             throw usage_error{"neither --redis URL (FENCELOCK_REDIS) nor --db CONNINFO "
                               "(FENCELOCK_DB)"};
-        if (!result_.redis && result_.keys == key_preset::plain)
+        if (result_.redis.empty() && result_.keys == key_preset::plain)
             throw usage_error{"plain keys are kept in Redis: --redis URL"};
+        if (result_.redis.size() > 1 && result_.keys == key_preset::plain)
+            throw usage_error{"plain keys are kept in one Redis, and --redis names " +
+                              std::to_string(result_.redis.size())};
     }
 
     std::vector<std::string> const& words_;

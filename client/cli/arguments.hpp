@@ -15,8 +15,8 @@ namespace fencelock::cli {
 enum class command { run, acquire, renew, release, show, doctor };
 
 struct arguments {
-    std::optional<std::string> redis; ///< URL
-    std::optional<std::string> db;    ///< connection string
+    std::vector<std::string> redis; ///< URLs; several are a Redlock
+    std::optional<std::string> db;  ///< connection string
     key_preset keys = key_preset::tagged;
     bool json = false;
 
@@ -33,8 +33,8 @@ struct arguments {
     std::vector<std::string> program; ///< of run
 };
 
-/// Options override FENCELOCK_REDIS, FENCELOCK_DB and FENCELOCK_KEYS; an empty variable counts as
-/// unset. Throws usage_error.
+/// Options override FENCELOCK_REDIS, where spaces stand between several URLs, FENCELOCK_DB and
+/// FENCELOCK_KEYS; an empty variable counts as unset. Throws usage_error.
 arguments parse_arguments(std::vector<std::string> const& words);
 
 /// `500ms`, `30s`, `5m`, `2h`, `1d`, or `0`. Throws usage_error; `option` is for its message.

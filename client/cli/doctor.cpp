@@ -56,9 +56,9 @@ void compare_clocks(findings& found, std::int64_t server_ms, std::int64_t before
 int doctor(arguments const& given)
 {
     int code = success;
-    for (auto const& [server, examine] :
-         {std::pair{&given.redis, &examine_redis}, std::pair{&given.db, &examine_database}}) {
-        if (!*server)
+    for (auto const& [is_given, examine] : {std::pair{!given.redis.empty(), &examine_redis},
+                                            std::pair{given.db.has_value(), &examine_database}}) {
+        if (!is_given)
             continue;
         std::vector<finding> found;
         try {

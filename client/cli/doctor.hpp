@@ -10,7 +10,7 @@
 namespace fencelock::cli {
 
 struct finding {
-    std::string server; ///< redis, or a sentinel or node of a cluster by its address, or database
+    std::string server; ///< redis, or one of several servers by its address, or database
     std::string what;
     std::string remedy;
 };

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fencelock/errors.hpp>
+#include <fencelock/redlock_locks.hpp>
 
 #include "doctor.hpp"
 #include "keys.hpp"
@@ -165,15 +167,12 @@ void check_server(findings& found, redis_look& redis, key_preset preset)
     check_clock(found, redis);
 }
 
-} // namespace
-
-void examine_redis(arguments const& given, std::vector<finding>& all)
+void examine_one(std::string const& url, key_preset keys, std::vector<finding>& all)
 {
-    redis_look redis{given};
-    auto const target = detail::parse_redis_url(*given.redis);
-    if (target.what == detail::redis_target::kind::sentinels)
-        examine_sentinels(redis, target, all);
-    bool const is_cluster = target.what == detail::redis_target::kind::cluster;
+    redis_look redis{url, keys};
+    if (redis.target().what == detail::redis_target::kind::sentinels)
+        examine_sentinels(redis, redis.target(), all);
+    bool const is_cluster = redis.target().what == detail::redis_target::kind::cluster;
     bool all_answer = true;
     for (auto const& server : redis.servers()) {
         findings found{all, is_cluster ? server.display() : "redis"};
@@ -181,7 +180,7 @@ void examine_redis(arguments const& given, std::vector<finding>& all)
             redis.go_to(server);
             if (is_cluster)
                 check_cluster(found, redis);
-            check_server(found, redis, given.keys);
+            check_server(found, redis, keys);
         } catch (issuer_unavailable const& e) {
             if (!is_cluster)
                 throw;
@@ -192,14 +191,63 @@ void examine_redis(arguments const& given, std::vector<finding>& all)
     }
     findings found{all, "redis"};
     if (all_answer)
-        check_rights(found, redis, given.keys);
+        check_rights(found, redis, keys);
     else
         found.not_checked("the rights of this user (a node does not answer)");
-    if (given.keys == key_preset::plain)
+    if (keys == key_preset::plain)
         found.add(
             "plain keys: tokens repeat where Redis loses a counter or fails over, and there is "
             "no fallback to PostgreSQL",
             "use tagged keys once no other client shares these locks");
+}
+
+// Each of the servers; and that they are as many as the URLs.
+void examine_redlock(std::vector<std::string> const& urls, std::vector<finding>& all)
+{
+    redlock_locks const are_usable{urls};
+    std::map<std::string, std::string> place_of_run;
+    std::size_t answered = 0;
+    for (auto const& url : urls) {
+        redis_look redis{url, key_preset::tagged};
+        findings found{all, redis.place()};
+        try {
+            redis.go_to(redis.servers().front());
+            ++answered;
+            check_server(found, redis, key_preset::tagged);
+            check_rights(found, redis, key_preset::tagged);
+            auto const run = value_in(redis.info("server").value_or(""), "run_id");
+            auto const [known, is_new] = place_of_run.emplace(run, redis.place());
+            if (run.empty())
+                found.not_checked("whether it is listed twice (this user may not see INFO server)");
+            else if (!is_new)
+                found.add("it is the same server as " + known->second + ", and votes twice",
+                          "give each server once");
+        } catch (issuer_unavailable const& e) {
+            found.add(std::string{"it does not answer: "} + e.what(),
+                      "start it: locks need " + std::to_string(urls.size() / 2 + 1) + " of the " +
+                          std::to_string(urls.size()) + " servers");
+        } catch (configuration_error const& e) {
+            found.add(std::string{"it refuses: "} + e.what(), "cure what the error names");
+        }
+    }
+    findings found{all, "redlock"};
+    if (urls.size() % 2 == 0)
+        found.add(std::to_string(urls.size()) +
+                      " servers survive the loss of no more of them than " +
+                      std::to_string(urls.size() - 1) + " do",
+                  "add a server, or take one away");
+    if (answered <= urls.size() / 2)
+        throw issuer_unavailable{"no majority of the servers answers"};
+}
+
+} // namespace
+
+void examine_redis(arguments const& given, std::vector<finding>& all)
+{
+    if (given.redis.size() == 1)
+        examine_one(given.redis.front(), given.keys, all);
+    else
+        examine_redlock(given.redis, all);
 }
 
 } // namespace fencelock::cli

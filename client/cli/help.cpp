@@ -19,7 +19,9 @@ Commands ('fencelock COMMAND --help' tells more):
 
 Options:
   --redis URL       where locks are kept, e.g. redis://localhost (FENCELOCK_REDIS);
-                    without it, in PostgreSQL alone
+                    without it, in PostgreSQL alone. Given several times (in the
+                    variable: with spaces between), a Redlock: locks are held on
+                    a majority of these independent servers
   --db CONNINFO     the database that reserves and checks tokens (FENCELOCK_DB);
                     without it, only plain keys can be used
   --keys PRESET     tagged (default), or plain: the keys lock:RESOURCE and
@@ -110,7 +112,7 @@ constexpr std::string_view show_help =
     R"(Usage: fencelock [OPTION...] show [-r RESOURCE]
 
 Shows, in Redis: the holder, its token and remaining TTL, and the last token
-counted; in PostgreSQL: the mark (the highest token accepted), the highest token
+counted (of a Redlock: the holder on a majority, and what each server keeps); in PostgreSQL: the mark (the highest token accepted), the highest token
 issued, and the lease. Without RESOURCE, of every lock that is held now.
 
 What is issued and leased in PostgreSQL is shown to roles that may read the
@@ -127,7 +129,8 @@ what to change: eviction, persistence, a replica, missing rights, clocks that
 are apart, a missing or old extension, tokens that new connections present
 already, plain keys, and what fence_audit() finds.
 With sentinels it looks at each of them and at the primary; in a cluster at each
-primary, and what it knows of the cluster's state and slots.
+primary, and what it knows of the cluster's state and slots; of a Redlock at each
+server, and whether one is listed twice or away.
 
 Exit codes: 0 nothing found, 1 something found, 69 a server cannot be reached.
 )";

@@ -28,6 +28,14 @@ std::string json_string(std::string_view text)
     return quoted + '"';
 }
 
+json_object& json_object::add(std::string_view name, std::vector<json_object> const& values)
+{
+    std::string list;
+    for (auto const& value : values)
+        list += (list.empty() ? "" : ", ") + value.text();
+    return add_json(name, '[' + list + ']');
+}
+
 json_object& json_object::add_json(std::string_view name, std::string_view value)
 {
     if (!members_.empty())

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fencelock::cli {
 
@@ -33,6 +34,13 @@ class json_object {
     json_object& add(std::string_view name, json_object const& value)
     {
         return add_json(name, value.text());
+    }
+    json_object& add(std::string_view name, std::vector<json_object> const& values);
+
+    /// A number that is decimal text already; null where there is none.
+    json_object& add_number(std::string_view name, std::string_view decimal)
+    {
+        return decimal.empty() ? add_null(name) : add_json(name, decimal);
     }
     json_object& add_null(std::string_view name) { return add_json(name, "null"); }
 

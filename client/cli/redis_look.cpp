@@ -3,7 +3,6 @@
 #include <fencelock/errors.hpp>
 
 #include "redis_fault.hpp"
-#include "session.hpp"
 
 namespace fencelock::cli {
 
@@ -20,7 +19,11 @@ constexpr std::chrono::seconds answer_limit{5};
 
 } // namespace
 
-redis_look::redis_look(arguments const& given) : pool_{redis_for_looking(given)} {}
+redis_look::redis_look(std::string const& url, key_preset keys)
+    : target_{detail::parse_redis_url(url)}, pool_{std::make_shared<detail::redis_pool>(
+                                                 target_, redis_options{.keys = keys})}
+{
+}
 
 std::vector<detail::redis_address> redis_look::servers()
 {

@@ -16,7 +16,9 @@ namespace fencelock::cli {
 class redis_look {
   public:
     /// Connects to nothing yet. Throws invalid_argument, configuration_error.
-    explicit redis_look(arguments const& given);
+    redis_look(std::string const& url, key_preset keys);
+
+    detail::redis_target const& target() const noexcept { return target_; }
 
     /// All servers that keep locks: one, or the primaries of a cluster. Throws issuer_unavailable,
     /// configuration_error.
@@ -45,6 +47,7 @@ class redis_look {
     std::invoke_result_t<Find, detail::steady::time_point> found(std::string const& where,
                                                                  Find find);
 
+    detail::redis_target const target_;
     std::shared_ptr<detail::redis_pool> const pool_;
     std::unique_ptr<detail::redis_link> link_;
 };

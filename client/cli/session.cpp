@@ -3,9 +3,6 @@
 #include <iostream>
 #include <mutex>
 
-#include "redis_pool.hpp"
-#include "redis_url.hpp"
-
 namespace fencelock::cli {
 
 // Handles and their threads may outlive the session.
@@ -16,25 +13,32 @@ struct session::last_warning {
 
 session::session(arguments const& given) : given_{given}, warning_{std::make_shared<last_warning>()}
 {
-    if (!given.redis) {
+    if (given.redis.empty()) {
         client_ = std::make_unique<fencelock::client>(*given.db);
         return;
     }
     client_options options;
     options.log = [warning = warning_](log_entry const& entry) {
-        if (entry.level != log_level::warning)
-            return;
+        if (entry.level != log_level::warning || entry.resource.empty())
+            return; // what is told of a server comes when it likes
         std::lock_guard const guard{warning->mutex};
         warning->text = entry.message;
     };
-    redis_.emplace(*given.redis, redis_options{.keys = given.keys});
-    if (given.db)
+    redis_options const of_redis{.keys = given.keys};
+    if (given.redis.size() == 1)
+        redis_.emplace(given.redis.front(), of_redis);
+    else
+        redlock_.emplace(given.redis, of_redis);
+    if (given.db && redlock_)
+        client_ = std::make_unique<fencelock::client>(*redlock_, *given.db, options);
+    else if (given.db)
         client_ = std::make_unique<fencelock::client>(*redis_, *given.db, options);
     else if (given.keys == key_preset::plain)
         client_ = std::make_unique<fencelock::client>(*redis_);
     else
         throw issuer_unavailable{"tokens are reserved in PostgreSQL, and there is no database: "
-                                 "give --db CONNINFO, or use --keys plain"};
+                                 "give --db CONNINFO" +
+                                 std::string{redlock_ ? "" : ", or use --keys plain"}};
 }
 
 acquire_options session::options() const
@@ -47,16 +51,10 @@ acquire_options session::options() const
 
 void session::tell_fallback(lock const& held) const
 {
-    if (!given_.redis || held.issuer_name() != "database")
+    if (given_.redis.empty() || held.issuer_name() != "database")
         return;
     std::lock_guard const guard{warning_->mutex}; // the last thing told was that it fell back
     std::cerr << "fencelock: " << warning_->text << '\n';
-}
-
-std::shared_ptr<detail::redis_pool> redis_for_looking(arguments const& given)
-{
-    return std::make_shared<detail::redis_pool>(detail::parse_redis_url(*given.redis),
-                                                redis_options{.keys = given.keys});
 }
 
 } // namespace fencelock::cli

@@ -8,10 +8,6 @@
 
 #include "arguments.hpp"
 
-namespace fencelock::detail {
-class redis_pool;
-}
-
 namespace fencelock::cli {
 
 class session {
@@ -35,10 +31,8 @@ class session {
     arguments const& given_;
     std::shared_ptr<last_warning> warning_;
     std::optional<redis_locks> redis_;
+    std::optional<redlock_locks> redlock_; // of several URLs
     std::unique_ptr<fencelock::client> client_;
 };
-
-/// Connections to the Redis that --redis names, for a look at what is there.
-std::shared_ptr<detail::redis_pool> redis_for_looking(arguments const& given);
 
 } // namespace fencelock::cli

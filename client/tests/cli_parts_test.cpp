@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace fencelock::cli {
 namespace {
 
@@ -18,7 +20,7 @@ TEST(cli_arguments, options_stand_before_or_behind_the_command_with_or_without_e
                                         "--ttl=5m", "--wait", "250ms", "--json", "--owner", "me",
                                         "--no-confirm", "--keys", "plain"});
     EXPECT_EQ(given.command, command::acquire);
-    EXPECT_EQ(given.redis, "redis://h");
+    EXPECT_EQ(given.redis, std::vector<std::string>{"redis://h"});
     EXPECT_EQ(given.db, "x");
     EXPECT_EQ(given.resource, "order:1");
     EXPECT_EQ(given.ttl, 5min);
@@ -27,6 +29,17 @@ TEST(cli_arguments, options_stand_before_or_behind_the_command_with_or_without_e
     EXPECT_TRUE(given.json);
     EXPECT_FALSE(given.confirm);
     EXPECT_EQ(given.keys, key_preset::plain);
+}
+
+TEST(cli_arguments, redis_may_be_named_several_times_and_options_go_before_the_variable)
+{
+    ::setenv("FENCELOCK_REDIS", " redis://a  redis://b\n", 1);
+    using words = std::vector<std::string>;
+    EXPECT_EQ(parse_arguments({"show"}).redis, (words{"redis://a", "redis://b"}));
+    EXPECT_EQ(parse_arguments({"--redis", "redis://c", "show"}).redis, words{"redis://c"});
+    EXPECT_EQ(parse_arguments({"--redis=redis://c", "show", "--redis", "redis://d"}).redis,
+              (words{"redis://c", "redis://d"}));
+    ::unsetenv("FENCELOCK_REDIS");
 }
 
 TEST(cli_arguments, what_follows_the_program_is_its_own)

@@ -1,0 +1,191 @@
+// The command line with several servers.
+#include "cli_program.hpp"
+#include "redlock_fixture.hpp"
+
+#include <sstream>
+
+namespace fencelock::test {
+namespace {
+
+class cli_redlock : public redlock_fixture {
+  protected:
+    explicit cli_redlock(test_support::redis_options const& options = {}) : redlock_fixture{options}
+    {
+    }
+
+    std::string all_urls()
+    {
+        return server(0).socket_url() + " " + server(1).socket_url() + "  " + server(2).url();
+    }
+
+    cli_outcome run(std::vector<std::string> const& arguments)
+    {
+        return run_cli(arguments, {"FENCELOCK_REDIS=" + all_urls(),
+                                   "FENCELOCK_DB=" + shared_postgres().conninfo()});
+    }
+
+    struct printed {
+        std::string resource, token, owner, issuer;
+    };
+
+    printed acquire(std::vector<std::string> arguments = {})
+    {
+        arguments.insert(arguments.begin(), {"acquire", "-r", resource, "--wait", "120s"});
+        auto const outcome = run(arguments);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        printed words;
+        std::istringstream{outcome.out} >> words.resource >> words.token >> words.owner >>
+            words.issuer;
+        return words;
+    }
+};
+
+TEST_F(cli_redlock, a_lock_is_acquired_renewed_and_released)
+{
+    auto const held = acquire({"--ttl", "1h"});
+    EXPECT_EQ(held.issuer, "redlock");
+    EXPECT_EQ(run({"acquire", "-r", resource}).code, 75);
+    std::vector<std::string> const of_it{"-r",       resource,  "--owner",
+                                         held.owner, "--token", held.token};
+    auto const with = [&](std::string const& command) {
+        auto words = of_it;
+        words.insert(words.begin(), command);
+        return run(words).code;
+    };
+    EXPECT_EQ(with("renew"), 0);
+    EXPECT_EQ(with("release"), 0);
+    EXPECT_EQ(with("renew"), 76);
+    EXPECT_EQ(with("release"), 76);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(cli_redlock, options_and_the_variable_mean_the_same)
+{
+    auto const held = acquire({"--ttl", "1h"});
+    EXPECT_EQ(run_cli({"--redis", server(0).socket_url(), "--redis", server(1).url(),
+                       "--redis=" + server(2).url(), "--db", shared_postgres().conninfo(),
+                       "release", "-r", resource, "--owner", held.owner, "--token", held.token},
+                      {"FENCELOCK_REDIS=redis://nowhere.invalid redis://nowhere.invalid:7000"})
+                  .code,
+              0);
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(cli_redlock, a_program_runs_under_a_lock_and_nothing_is_left_after_it)
+{
+    auto const outcome =
+        run({"run", "-r", resource, "--wait", "120s", "--", "sh", "-c", "echo $FENCELOCK_TOKEN"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, std::to_string(issued()) + "\n");
+    EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(cli_redlock, one_that_is_turned_away_leaves_nothing)
+{
+    take_for_others(0);
+    take_for_others(1);
+    EXPECT_EQ(run({"acquire", "-r", resource}).code, 75);
+    EXPECT_TRUE(wait_until([&] { return !kept(2); }));
+}
+
+TEST_F(cli_redlock, bad_lists_of_servers_are_wrong_usage)
+{
+    auto const url = server(0).url();
+    for (std::string const command : {"show", "doctor", "acquire"}) {
+        std::vector<std::string> const rest{"--db", shared_postgres().conninfo(), command};
+        auto const code_with = [&](std::vector<std::string> words) {
+            words.insert(words.end(), rest.begin(), rest.end());
+            if (command == "acquire")
+                words.insert(words.end(), {"-r", resource});
+            return run_cli(words).code;
+        };
+        EXPECT_EQ(code_with({"--redis", url, "--redis", url}), 64) << command;
+        EXPECT_EQ(code_with({"--redis", url, "--redis", "redis+cluster://h"}), 64) << command;
+        EXPECT_EQ(code_with({"--redis", url, "--redis", server(1).url(), "--keys", "plain"}), 64);
+    }
+    EXPECT_EQ(run_cli({"--redis", url, "--redis", server(1).url(), "acquire", "-r", resource}).code,
+              69);
+}
+
+TEST_F(cli_redlock, show_tells_what_a_majority_and_what_each_server_keeps)
+{
+    EXPECT_NE(run({"show", "-r", resource}).out.find("redlock   not held by a majority"),
+              std::string::npos);
+    auto const held = acquire({"--ttl", "1h"});
+    take_for_others(2);
+    auto const shown = run({"show", "-r", resource});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    EXPECT_NE(
+        shown.out.find("redlock   held by " + held.owner + " with token " + held.token + ", "),
+        std::string::npos)
+        << shown.out;
+    EXPECT_NE(shown.out.find(": held by somebody with token 7, "), std::string::npos) << shown.out;
+
+    auto const json = run({"--json", "show"}).out;
+    EXPECT_EQ(json.rfind("{\"resource\": \"" + resource +
+                             "\", \"redlock\": {\"held\": true, \"owner\": \"" + held.owner +
+                             "\", \"token\": " + held.token + ", \"ttl_ms\": ",
+                         0),
+              0u)
+        << json;
+    EXPECT_NE(json.find("\"servers\": [{\"server\": "), std::string::npos) << json;
+
+    server(2).kill9();
+    auto const without = run({"show", "-r", resource});
+    EXPECT_EQ(without.code, 69);
+    EXPECT_NE(without.out.find("held by " + held.owner), std::string::npos) << without.out;
+}
+
+class cli_redlock_doctor : public cli_redlock {
+  protected:
+    cli_redlock_doctor() : cli_redlock{{.persistent = true}} {}
+
+    static bool tells(cli_outcome const& outcome, std::string const& words)
+    {
+        return outcome.out.find(words) != std::string::npos;
+    }
+};
+
+TEST_F(cli_redlock_doctor, each_server_is_looked_at)
+{
+    auto const look = [this] { return run_cli({"doctor"}, {"FENCELOCK_REDIS=" + all_urls()}); };
+    auto const healthy = look();
+    EXPECT_EQ(healthy.code, 0) << healthy.out << healthy.err;
+    EXPECT_EQ(server(2).command({"DBSIZE"}), "0");
+
+    server(1).command({"CONFIG", "SET", "appendonly", "no"});
+    auto const forgetful = look();
+    EXPECT_EQ(forgetful.code, 1);
+    EXPECT_TRUE(tells(forgetful, "Redis at " + server(1).socket_path().string() +
+                                     ": there is no append-only file"))
+        << forgetful.out;
+
+    server(0).kill9();
+    auto const away = look();
+    EXPECT_EQ(away.code, 1);
+    EXPECT_TRUE(
+        tells(away, "Redis at " + server(0).socket_path().string() + ": it does not answer"))
+        << away.out;
+
+    server(2).kill9();
+    EXPECT_EQ(look().code, 69);
+}
+
+TEST_F(cli_redlock_doctor, a_server_under_two_names_is_found)
+{
+    auto const outcome = run_cli({"--redis", server(0).socket_url(), "--redis", server(0).url(),
+                                  "--redis", server(1).url(), "doctor"});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_TRUE(tells(outcome, "is the same server as Redis at")) << outcome.out;
+}
+
+TEST_F(cli_redlock_doctor, an_even_number_is_found)
+{
+    auto const outcome =
+        run_cli({"--redis", server(0).socket_url(), "--redis", server(1).socket_url(), "doctor"});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_TRUE(tells(outcome, "2 servers survive the loss of no more")) << outcome.out;
+}
+
+} // namespace
+} // namespace fencelock::test
