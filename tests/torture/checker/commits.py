@@ -86,14 +86,15 @@ def _span_of_claim(run, node, number, tx):
     """Between which positions of this node's own WAL the claim counts; None where it does not, or is not known."""
     if tx.node is None or not tx.claimed():
         return None
+    end = run.node(tx.node).end_of(tx)
+    if end is None:
+        return None
+    lsn, committed = end
     if tx.node == node.name:
-        if tx.xid not in node.own_ends:
-            return None
-        lsn, committed = node.own_ends[tx.xid]
         return tx.lsn, float("inf") if committed else lsn
     # Inherited: committed by a former primary before the histories parted.
     former = [n.name for n in run.nodes].index(tx.node)
-    if former < number and node.commits.get(tx.xid, (None,))[0] == former:
+    if former < number and committed and node.commits.get(tx.xid) == (former, lsn):
         return -1, float("inf")
     return None
 

@@ -7,7 +7,7 @@ import time
 import psycopg2
 import redis
 
-from . import failover_faults, network_faults, postgres_faults, redis_faults  # noqa: F401 (they register their faults)
+from . import failover_faults, network_faults, postgres_faults, redis_faults, redlock_faults  # noqa: F401 (they register)
 from .faults import FAULTS, NotObserved
 from .stage import Stage
 from .watch import LONGEST_TTL, Watch
