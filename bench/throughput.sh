@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
-# transactions per second of one-row writes, over those of the same writes unguarded (pgbench, paired runs)
+# one-row writes a second, and the server's CPU time for each, over the same writes unguarded (pgbench, paired runs)
 
 require_for_throughput() { require 'have_pgbench|POSTGRESQL'; }
 have_pgbench() { [[ -x $("$(find_pg_config)" --bindir)/pgbench ]]; }
@@ -13,7 +13,7 @@ throughput_seconds=${BENCH_SECONDS:-2}
 # Who is measured, with the same token in all writes, and with a new one in each. The second of the unguarded
 # ones shows the machine's noise.
 throughput_variants_same=(unguarded unguarded_again mark_row mark_resource hand_written for_update plpgsql_row plpgsql_resource)
-throughput_variants_new=("${throughput_variants_same[@]}")
+throughput_variants_new=(unguarded unguarded_again mark_row mark_resource plpgsql_row plpgsql_resource)
 
 bench_throughput() {
     start_postgres throughput fsync=on max_connections=60 shared_buffers=512MB max_wal_size=8GB autovacuum=off
@@ -24,7 +24,7 @@ bench_throughput() {
         attach_peer "$variant" "orders_$variant"
         psql_quiet -c "UPDATE orders_$variant SET fence_token = 1" -c "VACUUM orders_$variant"
     done
-    printf 'tokens\tcommits\tclients\tround\tvariant\ttps\n' >"$data"
+    printf 'tokens\tcommits\tclients\tround\tvariant\ttps\tcpu\n' >"$data"
     local tokens commits clients round
     for tokens in same new; do
         for commits in durable asynchronous; do
@@ -47,7 +47,7 @@ throughput_round() { # TOKENS COMMITS CLIENTS ROUND
     local -n variants=throughput_variants_$1
     for variant in $(shuf -e "${variants[@]}"); do
         tps=$(throughput_of "$variant" "$1" "$2" "$3")
-        printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$variant" "$tps"
+        printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$variant" "$tps" # tps is two fields
     done
 }
 
@@ -63,21 +63,31 @@ throughput_of() { # VARIANT TOKENS COMMITS CLIENTS
         fi
         peer_transaction "$1" "orders_$1"
     } >"$script"
+    local before
+    before=$(cpu_ticks_of_sessions)
     PGOPTIONS="-c synchronous_commit=$sync" "$("$PG_CONFIG" --bindir)/pgbench" -n -M prepared -c "$4" -j 2 \
         -T "$throughput_seconds" -D n=1 -D start="$(($(date +%s%N) / 1000))" -f "$script" postgres >"$log" 2>&1 ||
         { cat "$log" >&2; die "pgbench failed"; }
-    sed -n 's/^tps = \([0-9.]*\).*/\1/p' "$log" | head -n 1
+    wait_for 30 sessions_have_ended
+    awk -v ticks=$(($(cpu_ticks_of_sessions) - before)) -v per_second="$(getconf CLK_TCK)" '
+        /^number of transactions actually processed/ { split($6, done, "/") }
+        /^tps = / { tps = $3 }
+        END { printf "%s\t%.2f\n", tps, ticks / per_second * 1e6 / done[1] }' "$log"
 }
 
+# Of those that have ended: a server's CPU time hardly depends on what else the machine does.
+cpu_ticks_of_sessions() { awk '{ sub(/.*\) /, ""); print $14 + $15 }' "/proc/$postgres_pid/stat"; }
+sessions_have_ended() { ! pgrep -P "$postgres_pid" -f 'postgres: postgres ' >/dev/null; }
+
 # Ratios to the unguarded writes of the same round: variant, median, lowest, highest.
-throughput_ratios() { # DATA TOKENS COMMITS CLIENTS
+throughput_ratios() { # DATA TOKENS COMMITS CLIENTS [FIELD, 6 or 7]
     local variant
     local -n variants_of=throughput_variants_$2
     for variant in "${variants_of[@]:1}"; do
         printf '%s\t' "$variant"
-        awk -F '\t' -v t="$2" -v c="$3" -v n="$4" -v v="$variant" '
-            $1 == t && $2 == c && $3 == n && $5 == "unguarded" { base[$4] = $6 }
-            $1 == t && $2 == c && $3 == n && $5 == v { own[$4] = $6 }
+        awk -F '\t' -v t="$2" -v c="$3" -v n="$4" -v v="$variant" -v field="${5:-6}" '
+            $1 == t && $2 == c && $3 == n && $5 == "unguarded" { base[$4] = $field }
+            $1 == t && $2 == c && $3 == n && $5 == v { own[$4] = $field }
             END { for (round in own) print own[round] / base[round] }' "$1" | spread
     done
 }
@@ -85,40 +95,47 @@ throughput_ratios() { # DATA TOKENS COMMITS CLIENTS
 throughput_summary() { throughput_ratios "$@" | awk -F '\t' '{ printf "%s %.2f  ", $1, $2 }'; }
 
 throughput_tables() { # DATA
-    local tokens commits clients
+    local tokens commits
+    printf '%s\n' '' '## Throughput' '' \
+        'One-row UPDATEs by pgbench, prepared, each client on rows of its own, as lock holders are; over those of the' \
+        'unguarded ones in the same round. "Hand written" is `UPDATE ... AND fence_token <= $1`, which a statement can' \
+        'forget; "for update" is SELECT FOR UPDATE, UPDATE and COMMIT, as of an application that checks by itself; the' \
+        'PL/pgSQL guards are those of [bench/peers.sql](../../bench/peers.sql).'
     for tokens in same new; do
         for commits in durable asynchronous; do
-            echo
-            if [[ $tokens == same ]]; then echo "Same token, $commits commits:"; else echo "A new token in each write, $commits commits:"; fi
-            echo
-            {
-                printf 'writes'
-                printf '\t%s clients' "${throughput_clients[@]}"
-                echo
-                local -n listed=throughput_variants_$tokens
-                throughput_row "$1" "$tokens" "$commits" unguarded
-                local variant
-                for variant in "${listed[@]:1}"; do
-                    throughput_row "$1" "$tokens" "$commits" "$variant"
-                done
-            } | sed 's/\t1 clients/\t1 client/' | markdown_table
+            if [[ $tokens == same ]]; then printf '\nThe same token'; else printf '\nA new token in each write'; fi
+            printf ', %s commits: transactions a second\n\n' "$commits"
+            throughput_table "$1" "$tokens" "$commits" 6 "/s"
         done
+        if [[ $tokens == same ]]; then printf '\nThe same token'; else printf '\nA new token in each write'; fi
+        printf ': CPU time of the server for each transaction (asynchronous commits)\n\n'
+        throughput_table "$1" "$tokens" asynchronous 7 " us"
     done
     echo
 }
 
-throughput_row() { # DATA TOKENS COMMITS VARIANT
-    local clients
-    printf '%s' "${4//_/ }"
-    for clients in "${throughput_clients[@]}"; do
-        if [[ $4 == unguarded ]]; then
-            awk -F '\t' -v t="$2" -v c="$3" -v n="$clients" '$1 == t && $2 == c && $3 == n && $5 == "unguarded" { print $6 }' "$1" |
-                spread | awk -F '\t' '{ printf "\t%.0f/s", $1 }'
-        else
-            throughput_ratios "$1" "$2" "$3" "$clients" | awk -F '\t' -v v="$4" '$1 == v { printf "\t%.2f (%.2f-%.2f)", $2, $3, $4 }'
-        fi
-    done
-    echo
+throughput_table() { # DATA TOKENS COMMITS FIELD UNIT
+    local variant clients
+    local -n listed=throughput_variants_$2
+    {
+        printf 'writes'
+        printf '\t%s clients' "${throughput_clients[@]}"
+        printf '\nunguarded'
+        for clients in "${throughput_clients[@]}"; do
+            awk -F '\t' -v t="$2" -v c="$3" -v n="$clients" -v field="$4" '
+                $1 == t && $2 == c && $3 == n && $5 == "unguarded" { print $field }' "$1" | spread |
+                awk -F '\t' -v unit="$5" '{ printf "\t%.0f%s", $1, unit }'
+        done
+        echo
+        for variant in "${listed[@]:1}"; do
+            printf '%s' "${variant//_/ }"
+            for clients in "${throughput_clients[@]}"; do
+                throughput_ratios "$1" "$2" "$3" "$clients" "$4" |
+                    awk -F '\t' -v v="$variant" '$1 == v { printf "\t%.2f (%.2f-%.2f)", $2, $3, $4 }'
+            done
+            echo
+        done
+    } | sed 's/\t1 clients/\t1 client/' | markdown_table
 }
 
 throughput_plots() { # DATA

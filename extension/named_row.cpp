@@ -13,6 +13,8 @@ struct row_hint {
     Oid heap;
     uint32 hash;
     ItemPointerData tid;
+    OffsetNumber root; // where its index entry leads to, on the same page, else invalid: that stays
+                       // when the version is pruned
 };
 
 // Hints of names whose hashes meet, latest first. One cache line.
@@ -25,33 +27,41 @@ static_assert(sizeof(hint_set) == 64);
 constexpr int hint_set_count = 4096; // a power of 2
 hint_set hint_sets[hint_set_count];
 
-hint_set& hints_of(Relation heap, uint32 hash)
+int hint_set_of(Oid heap, uint32 hash)
 {
-    return hint_sets[(hash ^ RelationGetRelid(heap)) & (hint_set_count - 1)];
+    return (hash ^ heap) & (hint_set_count - 1);
 }
 
-bool is_hint_of(const row_hint& hint, Relation heap, uint32 hash)
+bool is_hint_of(const row_hint& hint, Oid heap, uint32 hash)
 {
-    return hint.hash == hash && hint.heap == RelationGetRelid(heap);
+    return hint.hash == hash && hint.heap == heap;
 }
 
 // Null where there is none.
-const row_hint* find_hint(Relation heap, uint32 hash)
+const row_hint* find_hint(Oid heap, uint32 hash)
 {
-    for (const row_hint& hint : hints_of(heap, hash).hints)
+    for (const row_hint& hint : hint_sets[hint_set_of(heap, hash)].hints)
         if (is_hint_of(hint, heap, hash))
             return &hint;
     return nullptr;
 }
 
-void remember(Relation heap, uint32 hash, ItemPointer tid)
+void remember(const row_hint& latest)
 {
-    row_hint pushed{RelationGetRelid(heap), hash, *tid};
-    for (row_hint& hint : hints_of(heap, hash).hints) {
+    row_hint pushed = latest;
+    for (row_hint& hint : hint_sets[hint_set_of(latest.heap, latest.hash)].hints) {
         std::swap(hint, pushed);
-        if (is_hint_of(pushed, heap, hash))
+        if (is_hint_of(pushed, latest.heap, latest.hash))
             return;
     }
+}
+
+// After the version was found from a place that has this root, if it has one.
+void remember_version(Relation heap, uint32 hash, ItemPointer version, ItemPointerData root)
+{
+    bool same_page = ItemPointerGetBlockNumber(version) == ItemPointerGetBlockNumberNoCheck(&root);
+    remember({RelationGetRelid(heap), hash, *version,
+              same_page ? ItemPointerGetOffsetNumberNoCheck(&root) : InvalidOffsetNumber});
 }
 
 bool has_name(Relation heap, HeapTuple tuple, std::string_view name)
@@ -117,7 +127,9 @@ row_versions walk_chain(Relation heap, ItemPointerData root, std::string_view na
     for (bool chain_start = true;; chain_start = false) {
         Buffer before = buffer;
         buffer = ReleaseAndReadBuffer(buffer, heap, ItemPointerGetBlockNumber(&tid));
-        if (buffer != before)
+        // Pruning at each visit, as PostgreSQL would with this fillfactor, costs a hot row more
+        // than all the rest, and takes away the versions that hints lead to.
+        if (buffer != before && PageGetHeapFreeSpace(BufferGetPage(buffer)) < BLCKSZ / 10)
             heap_page_prune_opt(heap, buffer);
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
 
@@ -179,7 +191,7 @@ row_versions find_by_index(const opened_table& table, const hashed_name& name)
         ItemPointerData root = *tid;
         row_versions chain = walk_chain(table.heap, root, name);
         if (chain.settled.exists())
-            remember(table.heap, name.hash, chain.settled.tid());
+            remember_version(table.heap, name.hash, chain.settled.tid(), root);
         // An entry may belong to an insertion that is about to give way, so what is pending never
         // ends the search.
         if (!chain.none())
@@ -192,6 +204,19 @@ row_versions find_by_index(const opened_table& table, const hashed_name& name)
     return seen;
 }
 
+// Where the hint leads to: no version where it is out of date.
+row_versions find_by_hint(const opened_table& table, const hashed_name& name, row_hint hint)
+{
+    ItemPointerData root;
+    ItemPointerSet(&root, ItemPointerGetBlockNumber(&hint.tid), hint.root);
+    row_versions seen = walk_chain(table.heap, hint.tid, name);
+    if (!seen.settled.exists() && hint.root != InvalidOffsetNumber)
+        seen = walk_chain(table.heap, root, name);
+    if (seen.settled.exists())
+        remember_version(table.heap, name.hash, seen.settled.tid(), root);
+    return seen;
+}
+
 } // namespace
 
 row_versions find_row(const opened_table& table, const hashed_name& name)
@@ -200,13 +225,11 @@ row_versions find_row(const opened_table& table, const hashed_name& name)
     BlockNumber blocks = RelationGetNumberOfBlocks(table.heap);
     if (blocks == 0)
         return {};
-    const row_hint* hint = find_hint(table.heap, name.hash);
+    const row_hint* hint = find_hint(RelationGetRelid(table.heap), name.hash);
     if (hint != nullptr && ItemPointerGetBlockNumber(&hint->tid) < blocks) {
-        row_versions seen = walk_chain(table.heap, hint->tid, name);
-        if (seen.settled.exists()) {
-            remember(table.heap, name.hash, seen.settled.tid());
+        row_versions seen = find_by_hint(table, name, *hint);
+        if (seen.settled.exists())
             return seen;
-        }
     }
     return find_by_index(table, name);
 }

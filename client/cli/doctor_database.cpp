@@ -84,7 +84,7 @@ void check_rights(findings& found, database_look& database, std::string const& s
                          "$q$ AND p.proname || '(' || pg_catalog.replace("
                          "pg_catalog.oidvectortypes(p.proargtypes), ', ', ',') || ')' = '" +
                          function + "'"))
-            missing += (missing.empty() ? "" : ", ") + function;
+            missing.append(missing.empty() ? "" : ", ").append(function);
     if (!missing.empty())
         found.add("role " + database.text("SELECT pg_catalog.quote_ident(current_user)") +
                       " may not execute " + missing,

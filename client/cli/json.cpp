@@ -17,7 +17,7 @@ std::string json_string(std::string_view text)
             quoted += c;
         } else if (static_cast<unsigned char>(c) < 0x20) {
             std::array<char, 8> escape;
-            std::snprintf(escape.data(), escape.size(), "\\u%04x", c);
+            static_cast<void>(std::snprintf(escape.data(), escape.size(), "\\u%04x", c));
             quoted += escape.data();
         } else if (!valid && static_cast<unsigned char>(c) >= 0x80) {
             quoted += "\\ufffd";

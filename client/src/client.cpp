@@ -235,7 +235,8 @@ client::client(redlock_locks& servers, std::string const& conninfo, client_optio
 client::client(redis_locks& redis, client_options const& options)
 {
     if (redis.pool_->options().keys != key_preset::plain)
-        throw invalid_argument{"tagged keys need a database that reserves their tokens"};
+        throw invalid_argument{"tagged keys need a database that reserves their tokens: give the "
+                               "client its connection string, or use plain keys"};
     auto const none = std::make_shared<detail::database>(std::nullopt);
     auto const watch = make_observer(options);
     core_ = make_core({std::make_shared<detail::redis_issuer>(redis.pool_, none, watch)}, none,

@@ -73,8 +73,10 @@ std::string schema_of_extension(pqxx::transaction_base& tx)
                                "  JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace"
                                " WHERE e.extname = 'fencelock'");
     if (found.empty())
-        throw configuration_error{"the database has no extension fencelock: run CREATE EXTENSION "
-                                  "fencelock in it, as a superuser"};
+        throw configuration_error{
+            "the database \"" +
+            tx.exec("SELECT pg_catalog.current_database()")[0][0].as<std::string>() +
+            "\" has no extension fencelock: run CREATE EXTENSION fencelock in it, as a superuser"};
     return found[0][0].as<std::string>();
 }
 

@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t longest_encoding = 180;
 constexpr std::string_view plain_bytes =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/@+=,~-";
+constexpr auto is_plain = [] {
+    std::array<bool, 256> plain{};
+    for (char const c : plain_bytes)
+        plain[static_cast<unsigned char>(c)] = true;
+    return plain;
+}();
 
 void append_hex(std::string& to, unsigned char byte, std::string_view digits)
 {
@@ -80,8 +86,9 @@ std::string lock_pattern(key_preset preset)
 std::string encode_resource(std::string_view resource)
 {
     std::string encoded;
+    encoded.reserve(resource.size());
     for (char const c : resource) {
-        if (plain_bytes.find(c) != std::string_view::npos) {
+        if (is_plain[static_cast<unsigned char>(c)]) {
             encoded += c;
         } else {
             encoded += '%';

@@ -93,7 +93,7 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
                                              milliseconds_text(ttl), not_after(now)},
                                   now.deadline);
             },
-            lease.resource, deadline, unresolved);
+            keys, lease.resource, deadline, unresolved);
         if (words[0] == "RENEWED")
             return sent_at;
         if (words[0] == "LOST")
@@ -118,7 +118,7 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
             return run_release(now, keys, {lease.owner, std::to_string(lease.token), refused},
                                by_lock_alone);
         },
-        lease.resource, deadline, unresolved);
+        keys, lease.resource, deadline, unresolved);
     return words[0] == "RELEASED";
 }
 
@@ -139,7 +139,7 @@ redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, blo
                                              not_after(now), std::to_string(request.above)},
                                   now.deadline);
             },
-            request.resource, request.deadline, unresolved);
+            keys, request.resource, request.deadline, unresolved);
     auto const history = offered.ticket.empty() ? database_->history() : offered.history;
     return ask(
         [&](attempt const& now) {
@@ -150,17 +150,17 @@ redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, blo
                                          offered.ticket, offered.before, offered.last},
                               now.deadline);
         },
-        request.resource, request.deadline, unresolved);
+        keys, request.resource, request.deadline, unresolved);
 }
 
 // Runs a request until it is answered. After an attempt that certainly did nothing, another one is
 // made only where the route goes on; after one that may have done something, only an answer or the
 // deadline ends the attempts.
 template <typename Run>
-redis_issuer::answer redis_issuer::ask(Run run, std::string const& resource,
+redis_issuer::answer redis_issuer::ask(Run run, redis_keys const& keys, std::string const& resource,
                                        steady::time_point deadline, bool& unresolved)
 {
-    redis_route route{*pool_, keys_for(resource).lock};
+    redis_route route{*pool_, keys.lock};
     while (steady::now() < deadline) {
         std::unique_ptr<redis_link> link;
         try {
@@ -210,13 +210,13 @@ try {
         request.resource, request.deadline);
     database_->note_history(row.at(1));
     auto const first = to_token(row.at(0));
+    auto const last = first + (size - 1); // in this order: it may be the last number there is
     ++observer_->seeds;
     observer_->tell(log_level::info,
-                    "reserved the tokens " + std::to_string(first) + " to " +
-                        std::to_string(first + size - 1) + " of \"" + request.resource + "\" for " +
-                        pool_->place(),
+                    "reserved the tokens " + std::to_string(first) + " to " + std::to_string(last) +
+                        " of \"" + request.resource + "\" for " + pool_->place(),
                     request.resource, first);
-    return {ticket, std::to_string(first - 1), std::to_string(first + size - 1), row[1]};
+    return {ticket, std::to_string(first - 1), std::to_string(last), row[1]};
 } catch (outcome_unknown const& e) {
     // A reservation that nobody uses hurts nobody, and the ticket brings the same one again.
     throw issuer_unavailable{e.what(), request.resource};
@@ -233,7 +233,7 @@ try {
         [&](attempt const& now) {
             return run_release(now, keys, {request.owner, {}, {}}, by_lock_alone);
         },
-        request.resource, steady::now() + abandon_limit, unresolved);
+        keys, request.resource, steady::now() + abandon_limit, unresolved);
 } catch (std::exception const&) { // the TTL ends it
 }
 
@@ -241,9 +241,8 @@ try {
 redis_keys redis_issuer::keys_for(std::string const& resource) const
 {
     auto keys = keys_of(resource, pool_->options().keys);
-    auto const slot = slot_of(keys.lock);
     if (pool_->topology().has_slots() &&
-        (slot_of(keys.state) != slot || slot_of(keys.wake) != slot))
+        (slot_of(keys.state) != slot_of(keys.lock) || slot_of(keys.wake) != slot_of(keys.lock)))
         throw invalid_argument{"with plain keys in a cluster, the name of the resource \"" +
                                    resource +
                                    "\" needs a hash tag, as \"order:{1001}\" has: its keys have to "

@@ -49,7 +49,8 @@ class redis_issuer final : public issuer {
     };
 
     template <typename Run>
-    answer ask(Run run, std::string const& resource, steady::time_point deadline, bool& unresolved);
+    answer ask(Run run, redis_keys const& keys, std::string const& resource,
+               steady::time_point deadline, bool& unresolved);
     answer ask_acquire(lease_request const& request, block const& offered, bool& unresolved);
     block reserve(lease_request const& request, std::string const& ticket,
                   std::string const& known_end);

@@ -2,15 +2,13 @@
 
 #include <hiredis/hiredis.h>
 
+#include <array>
+#include <charconv>
 #include <new>
 
 namespace fencelock::detail {
 
 namespace {
-
-struct command_deleter {
-    void operator()(char* formatted) const noexcept { redisFreeCommand(formatted); }
-};
 
 struct reply_deleter {
     void operator()(void* reply) const noexcept { freeReplyObject(reply); }
@@ -68,23 +66,32 @@ redisReplyObjectFunctions* bounded(redisReplyObjectFunctions const* usual)
     return &functions;
 }
 
+void append_head(std::string& to, char type, std::size_t count)
+{
+    std::array<char, 24> digits;
+    auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), count).ptr;
+    to += type;
+    to.append(digits.data(), end).append("\r\n");
+}
+
 } // namespace
 
+// By hand: hiredis' formatter prints each length by sprintf, which was a third of what the client
+// did for a request.
 std::string redis_request(std::span<std::string const> arguments)
 {
-    std::vector<char const*> texts;
-    std::vector<std::size_t> sizes;
+    constexpr std::size_t around = 16; // what stands around an argument, in nearly every case
+    std::size_t size = around;
+    for (auto const& argument : arguments)
+        size += argument.size() + around;
+    std::string request;
+    request.reserve(size);
+    append_head(request, '*', arguments.size());
     for (auto const& argument : arguments) {
-        texts.push_back(argument.data());
-        sizes.push_back(argument.size());
+        append_head(request, '$', argument.size());
+        request.append(argument).append("\r\n");
     }
-    char* raw = nullptr;
-    auto const size = redisFormatCommandArgv(&raw, static_cast<int>(arguments.size()), texts.data(),
-                                             sizes.data());
-    std::unique_ptr<char, command_deleter> const owned{raw};
-    if (size < 0)
-        throw std::bad_alloc{};
-    return {raw, static_cast<std::size_t>(size)};
+    return request;
 }
 
 struct redis_reply_reader::parser {

@@ -192,6 +192,17 @@ TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
     EXPECT_EQ(run_cli({"run", "-r", resource, "--", "true"}, {environment[1]}).err, "");
 }
 
+TEST_F(cli, a_database_without_the_extension_is_named)
+{
+    shared_postgres().create_database("without");
+    auto const outcome = run({"--db", shared_postgres().conninfo("without"), "acquire", "-r", "x"});
+    EXPECT_EQ(outcome.code, 70);
+    EXPECT_EQ(
+        outcome.err,
+        "fencelock: the database \"without\" has no extension fencelock: run CREATE EXTENSION "
+        "fencelock in it, as a superuser\n");
+}
+
 TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)
 {
     // The database issues tokens of this resource by itself: what Redis counts beyond them was

@@ -194,13 +194,29 @@ def tests_in_failures():
     cases = {f"{suite}.{name}" for path in files("client/tests", r".*_test\.cpp")
              for suite, name in re.findall(r"^TEST(?:_F|_P)?\((\w+), (\w+)\)", read(path), re.M)}
     scripts = {re.sub(r"\.\w+$", "", path) for folder in ("sql", "specs", "t") for path in files(folder, r".*\.(sql|spec|pl)")}
+    scripts |= {f"examples/{name}" for name in os.listdir(os.path.join(TOP, "examples"))
+                if os.path.exists(os.path.join(TOP, "examples", name, "check"))}
     last_cells = re.findall(r"\| ([^|]*) \|$", read("docs", "failures.md"), re.M)
     named = {word for cell in last_cells for word in code(cell)} - {"scripts/demo"}
     compare("tests that the failure matrix names", named & (cases | scripts) or named, named)
 
 
+def map_of_the_code():
+    """docs/developing.md names files and what is in them."""
+    sources = {name: os.path.join(folder, name) for folder, _, names in os.walk(TOP) for name in names
+               if not {".git", "build"} & set(os.path.relpath(folder, TOP).split(os.sep))}
+    text = read("docs", "developing.md")
+    named = {word for word in code(text) if re.fullmatch(r"\w+\.(?:[ch]pp|lua|py)", word)}
+    compare("files on the map", named & set(sources), named)
+    pairs = re.findall(r"`(\w+\.cpp)`, `(\w+)`", text)
+    found = {f"{name} in {file}" for file, name in pairs
+             if file in sources and re.search(rf"\b{name}\b", read(sources[file]))}
+    compare("functions on the map", found, {f"{name} in {file}" for file, name in pairs})
+
+
 def main():
-    for check in (objects_and_settings, sqlstates, client, command_line, redis_keys, tests_in_failures):
+    for check in (objects_and_settings, sqlstates, client, command_line, redis_keys, tests_in_failures,
+                  map_of_the_code):
         check()
     sys.exit(1 if failed else 0)
 

@@ -50,7 +50,7 @@ check_by_cppcheck() {
 }
 
 cppcheck_finds_nothing() (
-    cd "$tree"
+    cd "$tree" || exit
     cppcheck -q -j "$jobs" --enable=warning,performance,portability --inline-suppr --std=c++20 \
         --language=c++ --library=googletest --suppressions-list=.cppcheck-suppressions \
         --error-exitcode=1 --template='{file}:{line}: {id}: {message}' \

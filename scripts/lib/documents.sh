@@ -5,7 +5,7 @@
 # Those whose blocks are run; all others are shown only.
 documents=(
     README.md
-    docs/{start,how-it-works,failures,choosing,roll-out,operations,security,effects-outside,issuers,developing}.md
+    docs/{start,how-it-works,failures,choosing,roll-out,operations,security,effects-outside,issuers,recipes,developing}.md
     docs/reference/{sql,errors,client,redis,command-line}.md
 )
 

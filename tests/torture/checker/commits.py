@@ -1,5 +1,7 @@
 """Committed writes: in the order of their tokens, fenced by claims, without a lost update."""
 
+from bisect import bisect_right
+
 from .verdict import Violation
 
 COUNTERS = ("account", "ledger", "bare", "solo", "once")
@@ -40,17 +42,27 @@ def order(node):
 def claims(run, node):
     """After a claim no lower token commits: for good where the claim commits, else until it ends."""
     found = []
-    writes = _by_resource(node)
+    number = [n.name for n in run.nodes].index(node.name)
+    own = {}  # what was committed on this node itself, in order
+    for row in node.journal:
+        if row.position[0] == number and not row.resource.startswith("solo:"):  # mark=row fences from the first write on
+            own.setdefault(row.resource, []).append(row)
+    places = {resource: [_lsn(row) for row in rows] for resource, rows in own.items()}
+    lowest = {resource: _lowest_from(rows) for resource, rows in own.items()}
     for tx in run.transactions.values():
-        span = _span_of_claim(run, node, tx)
+        span = _span_of_claim(run, node, number, tx)
         if span is None:
             continue
         begin, end = span
         for resource, token in tx.tokens.items():
-            if resource.startswith("solo:"):
-                continue  # mark=row: fenced from the first write on
-            for row in writes.get(resource, []):
-                if row.token < token and begin < row.position < end:
+            rows = own.get(resource, [])
+            first = bisect_right(places[resource], begin) if rows else 0
+            if first == len(rows) or lowest[resource][first] >= token:
+                continue
+            for row in rows[first:]:
+                if _lsn(row) >= end:
+                    break
+                if row.token < token:
                     found.append(Violation(
                         "claim not fenced", f"{node.name}: {resource} was written with token {row.token} by {row.by_tx} "
                         f"after token {token} had been claimed by {tx.name}", [tx.name, row.by_tx]))
@@ -58,16 +70,32 @@ def claims(run, node):
     return found
 
 
-def _span_of_claim(run, node, tx):
-    """Between which positions in the node's order of commits the claim counts; None where it does not, or is not known."""
+def _lsn(row):
+    return row.position[1]
+
+
+def _lowest_from(rows):
+    """The lowest token of the rows from each of them on."""
+    lowest = []
+    for row in reversed(rows):
+        lowest.append(min(row.token, lowest[-1]) if lowest else row.token)
+    return lowest[::-1]
+
+
+def _span_of_claim(run, node, number, tx):
+    """Between which positions of this node's own WAL the claim counts; None where it does not, or is not known."""
     if tx.node is None or not tx.claimed():
         return None
-    number = [n.name for n in run.nodes].index(tx.node)
-    begin = (number, tx.lsn)
-    if tx.xid in node.commits and (tx.node == node.name or node.commits[tx.xid][0] == number):
-        return begin, (len(run.nodes), 0)
-    if tx.node == node.name and tx.xid in node.own_ends:
-        return begin, (number, node.own_ends[tx.xid][0])
+    end = run.node(tx.node).end_of(tx)
+    if end is None:
+        return None
+    lsn, committed = end
+    if tx.node == node.name:
+        return tx.lsn, float("inf") if committed else lsn
+    # Inherited: committed by a former primary before the histories parted.
+    former = [n.name for n in run.nodes].index(tx.node)
+    if former < number and committed and node.commits.get(tx.xid) == (former, lsn):
+        return -1, float("inf")
     return None
 
 

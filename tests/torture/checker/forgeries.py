@@ -154,7 +154,7 @@ def a_lower_token_is_committed_after_a_claim(evidence):
     node = run.nodes[-1]
     ends = {end[0]: end for end in evidence.nodes[-1]["ends"]}
     for tx in run.transactions.values():
-        if tx.node != node.name or not tx.claimed() or tx.xid not in node.own_ends:
+        if tx.node != node.name or not tx.claimed() or node.end_of(tx) is None:
             continue
         for row in node.journal:
             if row.resource in tx.tokens and not row.resource.startswith("solo") and row.xid in ends \

@@ -5,7 +5,7 @@ from .verdict import Violation
 SLACK = 1_500_000_000  # ns: a busy machine's delays between a server's clock and what is written down
 # After these a lock may be there again that was released, or renewed, on a server that is gone.
 UNDO = ("redis_promote", "redis_split", "redis_restart_kept", "redis_restart_empty", "redis_away", "sentinel_kill",
-        "sentinel_stop", "pg_promote", "pg_split", "redis_restore_lock")
+        "sentinel_stop", "redlock_restart", "redlock_away", "redlock_stop", "pg_promote", "pg_split", "redis_restore_lock")
 
 
 def check(run):
@@ -32,7 +32,7 @@ def _spans(run):
     last = max(e["t"] for e in run.nemesis)
     spans = {}
     for op in run.operations.values():
-        if op.busy_at is not None and len(op.resources) == 1:
+        if op.busy_at is not None and len(op.resources) == 1 and op.group != "red":
             continue
         for resource in op.resources:
             spans.setdefault(resource, []).append((op.invoked, _end_of_lease(op, resource, last, undone), op.name))
@@ -48,7 +48,7 @@ def _end_of_lease(op, resource, last, undone):
             return ended + SLACK // 5
         return ended + op.ttl + SLACK
     if op.busy_at is not None:
-        return op.busy_at + SLACK // 5  # of two, it had taken one, and released it
+        return op.busy_at + SLACK // 5  # it had one of two resources, or one of three servers, and released it
     ended = op.failed_at if op.failed_at is not None else op.worker_died if op.worker_died is not None else last
     return ended + op.ttl + SLACK
 

@@ -48,7 +48,7 @@ def _decided_again(tx, node):
 
 
 def _agrees_with_wal(node, tx, count):
-    end = node.own_ends.get(tx.xid)
+    end = node.end_of(tx)
     committed = end is not None and end[1]
     return (committed and (count > 0 or tx.rows == 0)) or (not committed and count == 0)
 

@@ -93,13 +93,21 @@ class Node:
     parent: str
     fork_lsn: int
     commits: dict       # xid -> (generation of node, LSN), inherited ones included
-    own_ends: dict      # xid -> (LSN, committed): on this node's own timeline
+    own_ends: dict      # xid -> (LSN, committed): on this node's own timeline; see end_of
     journal: list
     final: dict         # tables, notes, marks, issued, audit, prepared
     promoted: int = None  # when
     alone: int = None     # from when on nobody reached the former primary any more
     at_fork: dict = None  # issued and marks before any client came
     generations: set = field(default_factory=set)  # of tokens: those that it inherited, and those that it started
+
+    def end_of(self, tx):
+        """(LSN, committed) of a transaction on this node; None where it left no trace. One that no disk knew of at a crash has
+        none: its number was used again."""
+        end = self.own_ends.get(tx.xid)
+        if end and any(tx.begun < crashed and end[0] > last for crashed, last in self.final["recoveries"]):
+            return None
+        return end
 
 
 class Evidence:

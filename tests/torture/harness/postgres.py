@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import psycopg2
 
@@ -48,6 +49,8 @@ class PostgresNode:
         self.port = free_port()
         self.fsync = fsync
         self.process = None
+        self.crashed_at = None  # until it is started again
+        self.recoveries = []    # (when it crashed, the LSN of the last record that was left)
         self.timeline = 1
         self.parent = None    # the name of the node whose standby this was
         self.fork_lsn = None  # where their histories part
@@ -75,16 +78,29 @@ class PostgresNode:
         arguments = [os.path.join(self.bin, "postgres"), "-D", self.data]
         for name, value in {**SETTINGS, "fsync": "on" if self.fsync else "off"}.items():
             arguments += ["-c", f"{name}={value}"]
+        log_before = os.path.getsize(self.log) if os.path.exists(self.log) else 0
         for _ in range(20):
             self.process = Child(arguments + ["-c", f"unix_socket_directories={self.directory}", "-p", self.port],
                                  self.log, user="postgres", end=signal.SIGQUIT)
             wait_until(lambda: self.accepts() or not self.process.running(), 120, f"{self.name} to accept")
             if self.process.running():
+                self._note_recovery(log_before)
                 return
             if "already in use" not in tail(self.log):
                 break
             self.port = free_port()
         raise RuntimeError(f"{self.name} did not start:\n{tail(self.log)}")
+
+    def _note_recovery(self, log_before):
+        """What was behind that record is gone, and the numbers of transactions that were only there are used again."""
+        if self.crashed_at is None:
+            return
+        with open(self.log, errors="replace") as file:
+            file.seek(log_before)
+            redo = re.findall(r"redo done at ([0-9A-F]+/[0-9A-F]+)", file.read())
+        if redo:
+            self.recoveries.append((self.crashed_at, lsn_number(redo[-1])))
+        self.crashed_at = None
 
     def accepts(self):
         try:
@@ -99,6 +115,7 @@ class PostgresNode:
     def crash(self):
         """Immediate shutdown: the next start recovers from the WAL."""
         self.process.stop(signal.SIGQUIT)
+        self.crashed_at = time.monotonic_ns()
 
     def connect(self):
         connection = psycopg2.connect(host=self.directory, port=self.port, user="postgres", dbname="postgres",
@@ -150,7 +167,7 @@ class PostgresNode:
         """Writes all that the checker needs to know about this node to a file; the node runs, and is stopped."""
         content = {
             "name": self.name, "port": self.port, "timeline": self.timeline, "parent": self.parent,
-            "fork_lsn": self.fork_lsn, **self.issues(),
+            "fork_lsn": self.fork_lsn, "recoveries": self.recoveries, **self.issues(),
             "prepared": [row[0] for row in self.rows("SELECT gid FROM pg_prepared_xacts")],
             "audit": self.rows("SELECT target::text, finding FROM fence_audit()"),
             "journal_columns": ["xid", "number", "source", "action", "resource", "by_tx", "by_token", "fence_token", "before", "after"],

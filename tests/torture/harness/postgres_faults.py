@@ -75,6 +75,7 @@ def _left_alone(stage):
     """Nobody reaches the former primary any more."""
     stage.journal.write("alone", node=stage.primary.name)
     stage.new_standby()
+    stage.retire(stage.retired[-1])
 
 
 @fault

@@ -8,7 +8,7 @@ import redis
 
 from .processes import Child, free_port, tail, wait_until
 
-SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
+SERVER = os.environ.get("FENCELOCK_REDIS_SERVER") or shutil.which("redis-server") or shutil.which("valkey-server")
 
 
 class RedisNode:

@@ -13,14 +13,15 @@ from .redis_nodes import RedisNode, Sentinel
 from .workers import Worker
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-GROUPS = ("man", "sen", "db")  # a Redis that the nemesis fails over, one under sentinels, PostgreSQL alone
+# A Redis that the nemesis fails over, one under sentinels, three independent ones, PostgreSQL alone.
+GROUPS = ("man", "sen", "red", "db")
 RESOURCES = 2                  # of each family (acct, solo, once) in each group
 
 
 class Stage:
     def __init__(self, directory, installation, worker_program, seed, fsync=True, workers=4):
         self.primary = self.standby = self.redis = self.replica = None
-        self.watched, self.sentinels = [], []
+        self.watched, self.sentinels, self.independent = [], [], []
         self.directory = directory
         self.installation = installation
         self.worker_program = worker_program
@@ -44,6 +45,7 @@ class Stage:
         self._open_postgres(enforce)
         self._open_redis()
         self._open_sentinels()
+        self._open_independent()
         for index in range(self.worker_count):
             self._add_worker(index)
 
@@ -101,13 +103,19 @@ class Stage:
         for sentinel in self.sentinels:
             wait_until(lambda one=sentinel: one.knows(2, 1), what="the sentinels")
 
+    def _open_independent(self):
+        self.independent = [RedisNode(self.directory, f"redis_r{n}") for n in range(3)]
+        for node in self.independent:
+            node.start()
+
     # Workers.
 
     def _add_worker(self, index):
         link = self.man_link if index % 2 == 0 else self.twin_link
         pg_link = self.pg_link if index % 4 < 2 else self.pg_twin_link
         places = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
-        routes = {"man": f"redis://127.0.0.1:{link.port}", "sen": f"redis+sentinel://{places}/torture"}
+        routes = {"redis.man": f"redis://127.0.0.1:{link.port}", "redis.sen": f"redis+sentinel://{places}/torture",
+                  "redlock.red": ",".join(f"redis://127.0.0.1:{node.port}" for node in self.independent)}
         worker = Worker(self.worker_program, self.histories, index, self.random.randrange(1, 10**9), routes,
                         self.database(pg_link), self.journal, resources=RESOURCES)
         self.workers.append(worker)
@@ -123,16 +131,24 @@ class Stage:
         return [worker.end() for worker in self.workers]
 
     def nodes(self):
-        return [self.redis, self.replica, *self.watched]
+        return [self.redis, self.replica, *self.watched, *self.independent]
 
     def close(self):
-        """Everything ends; the PostgreSQL nodes write down what they know."""
-        os.makedirs(os.path.join(self.directory, "nodes"))
-        for node in self.retired:
-            node.start()  # alone: no link leads to it
-        for node in [*self.retired, self.primary]:
-            node.dump(os.path.join(self.directory, "nodes", f"{node.name}.json"))
+        """Everything ends; the primary writes down what it knows."""
+        self.write_down(self.primary)
         self.stop()
+
+    def write_down(self, node):
+        """What the checker has to know of a PostgreSQL node, which runs, and is stopped."""
+        directory = os.path.join(self.directory, "nodes")
+        os.makedirs(directory, exist_ok=True)
+        node.dump(os.path.join(directory, f"{node.name}.json"))
+
+    def retire(self, node):
+        """A former primary, which is down, and to which no link leads any more."""
+        node.start()
+        self.write_down(node)
+        node.remove()
 
     def stop(self):
         for worker in self.workers:
@@ -141,6 +157,6 @@ class Stage:
         for node in [*self.nodes(), *self.sentinels]:
             if node and node.process and node.process.running():
                 node.kill()
-        for node in [self.primary, self.standby, *self.retired]:
+        for node in [*self.retired, self.primary, self.standby]:
             if node and node.process and node.process.running():
                 node.crash()

@@ -12,7 +12,7 @@ class Worker:
         self.directory = directory
         self.index = index
         self.seed = seed
-        self.routes = routes      # group -> URL
+        self.routes = routes      # option -> value: how to reach the groups' servers
         self.database = database  # conninfo
         self.journal = journal
         self.threads = threads
@@ -29,7 +29,7 @@ class Worker:
         arguments = [self.program, f"name={name}", f"seed={self.seed * 100 + self.lives}", f"threads={self.threads}",
                      f"history={os.path.join(self.directory, name)}.jsonl", f"database={self.database}",
                      f"resources={self.resources}", "two_phase=yes"]
-        arguments += [f"redis.{group}={url}" for group, url in self.routes.items()]
+        arguments += [f"{option}={value}" for option, value in self.routes.items()]
         self.process = Child(arguments, os.path.join(self.directory, "workers.log"))
         self.journal.write("worker_started", worker=name)
 

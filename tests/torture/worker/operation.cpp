@@ -63,13 +63,18 @@ clients::clients(options const& chosen)
 {
     fencelock::client_options how;
     how.attempt_timeout = std::chrono::milliseconds{800};
+    fencelock::redis_options with;
+    with.connect_timeout = std::chrono::milliseconds{300};
+    with.command_timeout = std::chrono::milliseconds{300};
+    with.block_size = 50; // so that blocks are used up often
     for (auto const& [group, url] : chosen.redis) {
-        fencelock::redis_options with;
-        with.connect_timeout = std::chrono::milliseconds{300};
-        with.command_timeout = std::chrono::milliseconds{300};
-        with.block_size = 50; // so that blocks are used up often
         redis_[group] = std::make_unique<fencelock::redis_locks>(url, with);
         clients_[group] = std::make_unique<fencelock::client>(*redis_[group], chosen.database, how);
+    }
+    for (auto const& [group, urls] : chosen.redlock) {
+        redlock_[group] = std::make_unique<fencelock::redlock_locks>(urls, with);
+        clients_[group] =
+            std::make_unique<fencelock::client>(*redlock_[group], chosen.database, how);
     }
     clients_["db"] = std::make_unique<fencelock::client>(chosen.database, how);
 }

@@ -24,6 +24,7 @@ class clients {
 
   private:
     std::map<std::string, std::unique_ptr<fencelock::redis_locks>> redis_;
+    std::map<std::string, std::unique_ptr<fencelock::redlock_locks>> redlock_;
     std::map<std::string, std::unique_ptr<fencelock::client>> clients_;
 };
 

@@ -1,8 +1,22 @@
 #include "options.hpp"
 
+#include <sstream>
 #include <stdexcept>
 
 namespace torture {
+
+namespace {
+
+std::vector<std::string> split(std::string const& joined)
+{
+    std::vector<std::string> parts;
+    std::istringstream text{joined};
+    for (std::string part; std::getline(text, part, ',');)
+        parts.push_back(part);
+    return parts;
+}
+
+} // namespace
 
 options read_options(std::vector<std::string> const& arguments)
 {
@@ -25,6 +39,8 @@ options read_options(std::vector<std::string> const& arguments)
             chosen.database = value;
         else if (name.starts_with("redis."))
             chosen.redis[name.substr(6)] = value;
+        else if (name.starts_with("redlock."))
+            chosen.redlock[name.substr(8)] = split(value);
         else if (name == "resources")
             chosen.resources = std::stoi(value);
         else if (name == "two_phase")

@@ -15,12 +15,14 @@ struct options {
     std::string history;    // the file
     std::string database;   // conninfo
     std::map<std::string, std::string>
-        redis;              // group of resources -> URL of the Redis that has them
-    int resources = 2;      // of each family in each group
+        redis; // group of resources -> URL of the Redis that has them
+    std::map<std::string, std::vector<std::string>> redlock; // group -> URLs of its servers
+    int resources = 2;                                       // of each family in each group
     bool two_phase = false; // the server has max_prepared_transactions
 };
 
-// NAME=VALUE each: name, seed, threads, history, database, redis.GROUP, resources, two_phase.
+// NAME=VALUE each: name, seed, threads, history, database, redis.GROUP, redlock.GROUP
+// (URLs joined by commas), resources, two_phase.
 // Throws std::invalid_argument.
 options read_options(std::vector<std::string> const& arguments);
 

@@ -69,6 +69,8 @@ planner::planner(options const& chosen, int thread)
     for (auto const& [group, url] : chosen.redis)
         for (int weight = 0; weight < 3; ++weight)
             groups_.push_back(group);
+    for (auto const& [group, urls] : chosen.redlock)
+        groups_.insert(groups_.end(), 2, group);
 }
 
 operation_plan planner::next()
