@@ -26,6 +26,8 @@ bench_growth() {
 # Instructions of one check of a resource with the token that it has, met and not met by the session before.
 growth_instructions() {
     local data=$results/growth_instructions.tsv size dir=$run_dir/instructions/growth check
+    # Without images of whole pages, which come once a page after a checkpoint: more often the more pages there are.
+    local single_user_options=(-c shared_buffers=4GB -c full_page_writes=off)
     build_module empty_trigger
     build_module callgrind_switch
     make_template_cluster
@@ -37,7 +39,9 @@ growth_instructions() {
         # 7919 is prime to all sizes: the checks go through the names in an order of its own.
         check="SELECT count(fence_check('order:' || 1 + n::bigint * 7919 % $size, 1)) FROM generate_series(:from, :to) AS n"
         {
-            server_commands "SELECT fence_token('order:1')" # loads the module
+            # All of it in memory, and the module loaded.
+            server_commands "CREATE EXTENSION pg_prewarm" "SELECT fence_token('order:1')" \
+                "SELECT pg_prewarm('fence_resource'), pg_prewarm('fence_resource_pkey')"
             growth_counted "$check" "not met"
             growth_counted "$check" "met"
         } | single_user "$dir" valgrind --tool=callgrind --instr-atstart=no \

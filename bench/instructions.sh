@@ -146,12 +146,13 @@ as_server_user() {
     fi
 }
 
-# A script's commands end with a semicolon and an empty line.
+# A script's commands end with a semicolon and an empty line. Further options are in single_user_options.
 single_user() { # DATA_DIRECTORY [COMMAND_BEFORE...]
     local data=$1 bin
     shift
     bin=$("$PG_CONFIG" --bindir)
-    (cd "$(dirname "$data")" && as_server_user "$@" "$bin/postgres" --single -j -D "$data" -c fsync=off postgres)
+    (cd "$(dirname "$data")" && as_server_user "$@" "$bin/postgres" --single -j -D "$data" -c fsync=off \
+        "${single_user_options[@]+"${single_user_options[@]}"}" postgres)
 }
 
 # The instructions of one row's write. With BENCH_PROFILES set callgrind's files are kept in that directory.
