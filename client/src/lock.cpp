@@ -120,7 +120,7 @@ void lock::claim(pqxx::transaction_base& tx)
     }
 }
 
-stamp lock::stamp(std::string column) const
+stamp lock::stamp(std::string_view column) const
 {
     return {resource(), token(), column};
 }

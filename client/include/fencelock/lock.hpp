@@ -125,7 +125,7 @@ class FENCELOCK_EXPORT lock {
     }
 
     /// For writes that name the token column themselves, on tables with or without a guard.
-    fencelock::stamp stamp(std::string column = "fence_token") const;
+    fencelock::stamp stamp(std::string_view column = "fence_token") const;
 
   private:
     friend class client;
