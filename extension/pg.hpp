@@ -68,7 +68,6 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <charconv>
 #include <cinttypes>
 #include <cstdint>
 #include <cstring>

@@ -152,15 +152,12 @@ struct name_writer {
 
     void append(int64 number)
     {
-        char* end = buffer.data + max_resource_bytes;
-        if (length < max_resource_bytes) {
-            std::to_chars_result written = std::to_chars(buffer.data + length, end, number);
-            if (written.ec == std::errc{}) {
-                length = written.ptr - buffer.data;
-                return;
-            }
-        }
-        length = max_resource_bytes + 1; // too long, whatever comes
+        char digits[24]; // 19 at most, and a sign
+        bool negative = number < 0;
+        digits[0] = '-';
+        uint64 magnitude = negative ? 0 - static_cast<uint64>(number) : static_cast<uint64>(number);
+        int length_of_digits = pg_ulltoa_n(magnitude, digits + (negative ? 1 : 0));
+        append({digits, static_cast<size_t>(length_of_digits) + (negative ? 1 : 0)});
     }
 };
 

@@ -43,6 +43,10 @@ class redlock_faults : public redlock_fixture {
                  shared_postgres().conninfo(),
                  {.fall_back = false, .attempt_timeout = std::chrono::milliseconds{patient}}};
 
+    // What it does not take back stays for a day.
+    client lasting{
+        group, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 24h}};
+
     // What was sent over a connection that broke is waited for as long as it may be executed.
     redlock_locks quick_group{urls(), {.redlock_timeout = 500ms}};
     client quick{quick_group, shared_postgres().conninfo(), {.fall_back = false}};
@@ -52,7 +56,7 @@ TEST_F(redlock_faults, an_attempt_that_loses_leaves_nothing_where_it_had_won)
 {
     take_for_others(0);
     take_for_others(1);
-    EXPECT_FALSE(locks.try_acquire(resource));
+    EXPECT_FALSE(lasting.try_acquire(resource, {.ttl = 24h}));
     EXPECT_TRUE(wait_until([&] { return !kept(2); }));
     EXPECT_EQ(issued(), 0);
 }
@@ -83,13 +87,13 @@ TEST_F(redlock_faults, split_votes_are_given_back_and_asked_for_again)
 
 TEST_F(redlock_faults, a_request_that_is_executed_late_leaves_nothing)
 {
-    locks.acquire(resource).release(); // connected everywhere
+    lasting.acquire(resource).release(); // connected everywhere
     EXPECT_TRUE(nothing_is_left());
     take_for_others(0);
     take_for_others(1);
     auto const before = script_calls(2);
     proxy(2).hold_requests();
-    EXPECT_FALSE(locks.try_acquire(resource)); // did not wait for the third
+    EXPECT_FALSE(lasting.try_acquire(resource, {.ttl = 24h})); // did not wait for the third
     EXPECT_TRUE(wait_until([&] { return proxy(2).bytes_held() > 0; }));
     proxy(2).release(); // takes the lock there, within its time
     expect_scripts_on(2, before + 1);
@@ -98,10 +102,11 @@ TEST_F(redlock_faults, a_request_that_is_executed_late_leaves_nothing)
 
 TEST_F(redlock_faults, a_request_that_is_executed_after_its_time_takes_nothing)
 {
-    quick.acquire(resource, {.wait = 120s}).release(); // connected everywhere
+    acquire_everywhere(quick, {.wait = 120s}).release(); // connected, and nothing on its way
     EXPECT_TRUE(nothing_is_left());
     take_for_others(0);
     auto const before = script_calls(2);
+    auto const taken = calls(2, "set");
     proxy(1).hold_requests();
     proxy(2).hold_requests();
     EXPECT_THROW(quick.try_acquire(resource), issuer_unavailable);
@@ -109,6 +114,7 @@ TEST_F(redlock_faults, a_request_that_is_executed_after_its_time_takes_nothing)
     proxy(2).release();
     expect_scripts_on(2, before);
     EXPECT_TRUE(wait_until([&] { return !kept(1) && !kept(2); }));
+    EXPECT_EQ(calls(2, "set"), taken);
 }
 
 TEST_F(redlock_faults, what_is_not_granted_lives_no_longer_than_the_attempt)

@@ -63,14 +63,17 @@ void redlock_fixture::take_for_others(std::size_t i, std::string const& value)
     server(i).command({"SET", lock_key(resource), value, "PX", "3600000"});
 }
 
-std::int64_t redlock_fixture::script_calls(std::size_t i)
+std::int64_t redlock_fixture::calls(std::size_t i, std::string const& command)
 {
     auto const stats = server(i).command({"INFO", "commandstats"}).value();
-    std::int64_t calls = 0;
-    for (std::string const name : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls="})
-        if (auto const at = stats.find(name); at != std::string::npos)
-            calls += std::stoll(stats.substr(at + name.size()));
-    return calls;
+    auto const name = "cmdstat_" + command + ":calls=";
+    auto const at = stats.find(name);
+    return at == std::string::npos ? 0 : std::stoll(stats.substr(at + name.size()));
+}
+
+std::int64_t redlock_fixture::script_calls(std::size_t i)
+{
+    return calls(i, "evalsha") + calls(i, "eval");
 }
 
 std::int64_t redlock_fixture::issued()

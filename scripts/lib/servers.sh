@@ -91,11 +91,13 @@ postgres_answers_or_ended() { # BINDIR
     "$1/pg_isready" -q || ! kill -0 "$postgres_pid" 2>/dev/null
 }
 
+redis_program() { echo "${FENCELOCK_REDIS_SERVER:-$(command -v redis-server || command -v valkey-server)}"; }
+
 # Starts an empty Redis or Valkey on REDIS_PORT (a new one where that is not set) of 127.0.0.1 and
 # on the socket $redis_socket; sets redis_pid. FENCELOCK_REDIS_SERVER chooses the program, as for the tests.
 start_redis() { # NAME
     local dir=$run_dir/$1 attempt server
-    server=${FENCELOCK_REDIS_SERVER:-$(command -v redis-server || command -v valkey-server)}
+    server=$(redis_program)
     redis_cli=$(command -v redis-cli || command -v valkey-cli)
     redis_socket=$dir/socket
     mkdir -p "$dir"
