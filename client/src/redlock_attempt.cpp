@@ -108,7 +108,10 @@ std::optional<steady::time_point> redlock_attempt::grant(std::int64_t token)
                 {one.value, granted, std::to_string(request_.ttl.count()), one.lineage}};
     round_rules const rules{
         is_granted,
-        [this](server_answer const& answer) { return !is_same_lease_ && !answer.says("GONE"); },
+        // Asked for as long as answers come, which may be after the end of this.
+        [stays = is_same_lease_](server_answer const& answer) {
+            return !stays && !answer.says("GONE");
+        },
         undoing()};
     auto const sent_at = steady::now();
     if (!same_lease && sent_at >= pending_until_)
