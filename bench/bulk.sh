@@ -53,6 +53,11 @@ bulk_one_resource() {
                 "$(seconds_of "UPDATE orders_$variant SET payload = payload + 1, fence_token = 2 * $round + 1")" >>"$data"
         done
     done
+    bulk_table "$data"
+}
+
+bulk_table() { # DATA
+    local data=$1 variant statement
     echo
     echo "$bulk_rows rows of one resource in one statement: seconds, and the time over that of the unguarded one in the"
     echo "same round:"
@@ -98,13 +103,18 @@ bulk_attach() { # VARIANT
 # So many resources in one statement, each for the first time, with a new token, and with the same again.
 bulk_many_resources() {
     local data=$results/bulk_resources.tsv size
-    printf 'resources\tfirst\tnew\tsame\tmemory\tlocks\tbefore\n' >"$data"
+    printf 'resources\tfirst\tnew\tsame\tmemory\tlocks\n' >"$data"
     for size in "${bulk_sizes[@]}"; do
         psql_quiet -c "DELETE FROM fence_resource" -c "VACUUM FULL fence_resource"
         printf '%s\t%s\t%s\t%s\t%s\n' "$size" \
             "$(seconds_of "$(checks "$size" 1)")" "$(seconds_of "$(checks "$size" 2)")" \
             "$(seconds_of "$(checks "$size" 2)")" "$(bulk_footprint "$size")" >>"$data"
     done
+    bulk_resources_table "$data"
+}
+
+bulk_resources_table() { # DATA
+    local data=$1
     echo
     echo "So many resources claimed by one statement, with max_locks_per_transaction = 10; microseconds for each"
     echo "resource, the memory that the claims take to the end of the transaction, and the entries in the lock table:"

@@ -88,7 +88,7 @@ throughput_ratios() { # DATA TOKENS COMMITS CLIENTS [FIELD, 6 or 7]
         awk -F '\t' -v t="$2" -v c="$3" -v n="$4" -v v="$variant" -v field="${5:-6}" '
             $1 == t && $2 == c && $3 == n && $5 == "unguarded" { base[$4] = $field }
             $1 == t && $2 == c && $3 == n && $5 == v { own[$4] = $field }
-            END { for (round in own) print own[round] / base[round] }' "$1" | spread
+            END { for (round in own) if (base[round] > 0) print own[round] / base[round] }' "$1" | spread
     done
 }
 

@@ -93,7 +93,7 @@ COMMENT ON FUNCTION fence_guard_argument(text[], text, text) IS 'the value of on
 
 -- The catalog keeps a trigger's arguments one after another, each ended by a zero byte.
 CREATE FUNCTION fence_guard_arguments(stored bytea) RETURNS text[]
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     rest bytea := stored;
     at int;

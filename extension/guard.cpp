@@ -169,7 +169,8 @@ bool is_accepted_in_place(const guarded_row& row, const presented_token& present
     if (!is_accepted_by_row(row, row.config.ties, presented))
         return false;
     if (presented.claimed->presented < presented.value)
-        note_claim(*presented.claimed, presented.value, nullptr, false, false);
+        note_claim(*presented.claimed, presented.value, nullptr, false,
+                   presented.claimed->siblings_unseen);
     return true;
 }
 

@@ -18,6 +18,11 @@ TimestampTz life_of_server()
     return life;
 }
 
+const char* written(uint64 server, int64 life, uint64 id)
+{
+    return psprintf(UINT64_FORMAT "/" INT64_FORMAT "/" UINT64_FORMAT, server, life, id);
+}
+
 transaction_fate fate_of_id(FullTransactionId id)
 {
     LOCAL_FCINFO(call, 1);
@@ -37,8 +42,8 @@ transaction_fate fate_of_id(FullTransactionId id)
 
 const char* receipt_of_transaction()
 {
-    return psprintf(UINT64_FORMAT "/" INT64_FORMAT "/" UINT64_FORMAT, GetSystemIdentifier(),
-                    life_of_server(), U64FromFullTransactionId(GetTopFullTransactionId()));
+    return written(GetSystemIdentifier(), life_of_server(),
+                   U64FromFullTransactionId(GetTopFullTransactionId()));
 }
 
 transaction_fate fate_of(std::string_view receipt)
@@ -46,10 +51,9 @@ transaction_fate fate_of(std::string_view receipt)
     uint64 server;
     int64 life;
     uint64 id;
-    int end = 0;
     char* copy = pnstrdup(receipt.data(), receipt.size());
-    if (sscanf(copy, "%" SCNu64 "/%" SCNd64 "/%" SCNu64 "%n", &server, &life, &id, &end) != 3 ||
-        strlen(copy) != static_cast<size_t>(end))
+    if (sscanf(copy, "%" SCNu64 "/%" SCNd64 "/%" SCNu64, &server, &life, &id) != 3 ||
+        receipt != written(server, life, id)) // sscanf takes more than that
         raise_bad_receipt(receipt);
     if (server != GetSystemIdentifier() || life == 0 || life != life_of_server() ||
         RecoveryInProgress())

@@ -111,7 +111,7 @@ static compat::json_action_result claims_scalar(void* state, char* value, JsonTo
 
 int compare_items(const void* one, const void* other, void* block)
 {
-    auto* claims = static_cast<const parsed_claims*>(block);
+    const auto* claims = static_cast<const parsed_claims*>(block);
     return name_of(claims, *static_cast<const parsed_claim*>(one))
         .compare(name_of(claims, *static_cast<const parsed_claim*>(other)));
 }

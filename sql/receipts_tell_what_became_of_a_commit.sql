@@ -27,6 +27,8 @@ SELECT fence_outcome(NULL);
 SELECT fence_outcome('');
 SELECT fence_outcome('1/2/3 ');
 SELECT fence_outcome('a/b/c');
+SELECT fence_outcome(' +1/ -2/-3');
+SELECT fence_outcome('99999999999999999999999999/1/1');
 SELECT regexp_replace(:'receipt', '\d+$', '9223372036854775807') AS of_the_future \gset
 \set VERBOSITY sqlstate
 SELECT fence_outcome(:'of_the_future');

@@ -127,9 +127,9 @@ class acquisition {
 
     std::shared_ptr<detail::lease> ask(std::shared_ptr<issuer> const& issuer)
     {
-        auto const granted =
-            issuer->try_acquire({resource_, owner_, options_.ttl, core_->refusals.above(resource_),
-                                 steady::now() + core_->options.attempt_timeout});
+        auto const granted = issuer->try_acquire(
+            {resource_, owner_, options_.ttl, core_->refusals.above(resource_),
+             steady::now() + core_->options.attempt_timeout, options_.owner.empty()});
         if (!granted) {
             ++core_->observer->contended;
             refused_by_ = issuer;
@@ -162,7 +162,8 @@ class acquisition {
         } catch (token_not_issued const&) {
             pause_or_rethrow(end, first);
         } catch (...) {
-            lease.release();
+            if (options_.owner.empty()) // else it may be that of an earlier acquire
+                lease.release();
             throw;
         }
         if (options_.owner.empty())

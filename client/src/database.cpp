@@ -33,7 +33,8 @@ std::string first_line(std::string_view text)
 }
 
 // Throws what a server's error means for a call, or returns where it is worth repeating.
-void judge(std::exception const& e, std::string const& resource)
+// `unresolved`: an earlier try may have taken effect.
+void judge(std::exception const& e, std::string const& resource, bool unresolved = false)
 {
     if (auto refused = refusal_of(e)) {
         if (!resource.empty())
@@ -45,6 +46,8 @@ void judge(std::exception const& e, std::string const& resource)
     case database_fault::again:
         return;
     case database_fault::unavailable:
+        if (unresolved)
+            throw outcome_unknown{why, resource};
         throw issuer_unavailable{why, resource};
     case database_fault::bad_argument:
         throw invalid_argument{why, resource};
@@ -117,7 +120,15 @@ std::vector<std::string>
 database::call(std::function<std::string(database_session&)> const& write_sql,
                std::string const& resource, steady::time_point deadline)
 {
-    bool unresolved = false;
+    bool repeated = false;
+    return call(write_sql, resource, deadline, repeated);
+}
+
+std::vector<std::string>
+database::call(std::function<std::string(database_session&)> const& write_sql,
+               std::string const& resource, steady::time_point deadline, bool& unresolved)
+{
+    unresolved = false;
     std::string why = "no answer in time";
     for (auto session = take_idle();; session.reset()) {
         if (steady::now() >= deadline)
@@ -143,7 +154,7 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
                 continue;
             }
             give_back(std::move(session)); // libpqxx has rolled back
-            judge(e, resource);
+            judge(e, resource, unresolved);
         }
         std::this_thread::sleep_for(pause_before_repeat);
     }

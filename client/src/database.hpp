@@ -57,6 +57,12 @@ class database {
     std::vector<std::string> call(std::function<std::string(database_session&)> const& write_sql,
                                   std::string const& resource, steady::time_point deadline);
 
+    /// The same; `repeated` tells whether an earlier try, which was not answered, may have taken
+    /// effect.
+    std::vector<std::string> call(std::function<std::string(database_session&)> const& write_sql,
+                                  std::string const& resource, steady::time_point deadline,
+                                  bool& repeated);
+
     /// What became of the transaction with this receipt, by now. Throws as call(), but never
     /// outcome_unknown.
     commit_outcome outcome_of(std::string const& receipt, steady::time_point deadline);

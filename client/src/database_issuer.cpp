@@ -65,12 +65,17 @@ std::optional<steady::time_point> database_issuer::renew(held_lease const& lease
 
 bool database_issuer::release(held_lease const& lease, steady::time_point deadline)
 {
+    bool repeated = false;
     auto const row = database_->call(
         [&](database_session& session) {
             return "SELECT " + session.schema + ".fence_release(" +
                    lease_arguments(session, lease) + ")";
         },
-        lease.resource, deadline);
+        lease.resource, deadline, repeated);
+    if (row.at(0) != "t" && repeated)
+        throw outcome_unknown{"PostgreSQL: the release of \"" + lease.resource +
+                                  "\" was not answered at first, and it is not held any more",
+                              lease.resource, lease.token};
     return row.at(0) == "t";
 }
 

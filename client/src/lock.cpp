@@ -65,7 +65,10 @@ std::string_view lock::issuer_name() const
 
 std::chrono::steady_clock::time_point lock::valid_until() const
 {
-    return lease().valid_until();
+    auto& mine = lease();
+    if (!mine.shared().belongs_to_this_process())
+        return std::chrono::steady_clock::time_point::min();
+    return mine.valid_until();
 }
 
 bool lock::held() const noexcept
@@ -117,7 +120,7 @@ void lock::claim(pqxx::transaction_base& tx)
     }
 }
 
-stamp lock::stamp(std::string column) const
+stamp lock::stamp(std::string_view column) const
 {
     return {resource(), token(), column};
 }

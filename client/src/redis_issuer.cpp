@@ -84,8 +84,8 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
                                                       steady::time_point deadline)
 {
     auto const keys = keys_for(lease.resource);
+    bool unresolved = false;
     for (;;) {
-        bool unresolved = false;
         auto const [words, sent_at] = ask(
             [&](attempt const& now) {
                 return run_script(now.link, renew_script, std::array{keys.lock},
@@ -98,6 +98,10 @@ std::optional<steady::time_point> redis_issuer::renew(held_lease const& lease, m
             return sent_at;
         if (words[0] == "LOST")
             return std::nullopt;
+        if (steady::now() >= deadline && unresolved)
+            throw outcome_unknown{pool_->place() + ": the renewal of \"" + lease.resource +
+                                      "\" was not answered",
+                                  lease.resource, lease.token};
         if (steady::now() >= deadline)
             throw issuer_unavailable{pool_->place() + ": the renewal of \"" + lease.resource +
                                          "\" came too late",
@@ -119,6 +123,10 @@ bool redis_issuer::release(held_lease const& lease, steady::time_point deadline)
                                by_lock_alone);
         },
         keys, lease.resource, deadline, unresolved);
+    if (words[0] == "NOT_HELD" && unresolved) // perhaps by the attempt that was not answered
+        throw outcome_unknown{pool_->place() + ": the release of \"" + lease.resource +
+                                  "\" was not answered at first, and it is not held any more",
+                              lease.resource, lease.token};
     return words[0] == "RELEASED";
 }
 
@@ -226,6 +234,8 @@ try {
 // on their way end at their not-after time.
 void redis_issuer::abandon(lease_request const& request) noexcept
 try {
+    if (!request.owner_is_new)
+        return;
     auto const keys = keys_for(request.resource);
     bool unresolved = false;
     bool by_lock_alone = false;

@@ -143,6 +143,8 @@ try {
     }
 } catch (protocol_error const& e) {
     throw link_failure{e.what(), true};
+} catch (link_failure const& failure) {
+    throw link_failure{failure.what(), true}; // the command has been sent
 }
 
 } // namespace fencelock::detail

@@ -97,22 +97,40 @@ void redis_pool::doubt(redis_address const& server)
     closed_without_the_mutex.swap(mine.idle[server.display()]);
 }
 
-redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,
-                       std::span<std::string const> arguments, steady::time_point deadline)
+namespace {
+
+std::vector<std::string> script_command(char const* name, std::string_view script,
+                                        std::span<std::string const> keys,
+                                        std::span<std::string const> arguments)
 {
-    std::vector<std::string> command{"EVALSHA", std::string{what.sha1},
-                                     std::to_string(keys.size())};
+    std::vector<std::string> command{name, std::string{script}, std::to_string(keys.size())};
     command.insert(command.end(), keys.begin(), keys.end());
     command.insert(command.end(), arguments.begin(), arguments.end());
-    auto reply = link.command(command, deadline);
-    if (reply.type == redis_reply::kind::error && reply.text.starts_with("NOSCRIPT")) {
-        command[0] = "EVAL";
-        command[1] = what.body;
-        reply = link.command(command, deadline);
-    }
+    return command;
+}
+
+redis_reply no_error(redis_reply reply)
+{
     if (reply.type == redis_reply::kind::error)
         throw redis_error{reply.text};
     return reply;
+}
+
+} // namespace
+
+redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,
+                       std::span<std::string const> arguments, steady::time_point deadline)
+{
+    auto reply = link.command(script_command("EVALSHA", what.sha1, keys, arguments), deadline);
+    if (reply.type == redis_reply::kind::error && reply.text.starts_with("NOSCRIPT"))
+        return run_script_body(link, what, keys, arguments, deadline);
+    return no_error(std::move(reply));
+}
+
+redis_reply run_script_body(redis_link& link, script const& what, std::span<std::string const> keys,
+                            std::span<std::string const> arguments, steady::time_point deadline)
+{
+    return no_error(link.command(script_command("EVAL", what.body, keys, arguments), deadline));
 }
 
 std::vector<std::string> words_of(redis_reply const& reply, redis_link& link)

@@ -65,6 +65,10 @@ class redis_pool {
 redis_reply run_script(redis_link& link, script const& what, std::span<std::string const> keys,
                        std::span<std::string const> arguments, steady::time_point deadline);
 
+/// The same, by its body at once.
+redis_reply run_script_body(redis_link& link, script const& what, std::span<std::string const> keys,
+                            std::span<std::string const> arguments, steady::time_point deadline);
+
 /// The words of a script's reply; its last one, the server's time where it is a number, goes to the
 /// link. Throws link_failure where there are none.
 std::vector<std::string> words_of(redis_reply const& reply, redis_link& link);

@@ -97,6 +97,7 @@ std::optional<steady::time_point> redlock_attempt::grant(std::int64_t token)
 {
     auto const token_text = std::to_string(token);
     auto const same_lease = token_held();
+    is_same_lease_ = same_lease.has_value();
     auto const granted = token_text + ":" + id_ + ":" + request_.owner;
     std::vector<std::optional<server_request>> requests(servers_.size());
     for (auto const& one : seats_)
@@ -106,7 +107,12 @@ std::optional<steady::time_point> redlock_attempt::grant(std::int64_t token)
                 {keys_.lock},
                 {one.value, granted, std::to_string(request_.ttl.count()), one.lineage}};
     round_rules const rules{
-        is_granted, [](server_answer const& answer) { return !answer.says("GONE"); }, undoing()};
+        is_granted,
+        // Asked for as long as answers come, which may be after the end of this.
+        [stays = is_same_lease_](server_answer const& answer) {
+            return !stays && !answer.says("GONE");
+        },
+        undoing()};
     auto const sent_at = steady::now();
     if (!same_lease && sent_at >= pending_until_)
         return std::nullopt;
@@ -131,7 +137,8 @@ std::optional<steady::time_point> redlock_attempt::grant(std::int64_t token)
 
 void redlock_attempt::give_up() noexcept
 {
-    undo(seats_);
+    if (!is_same_lease_)
+        undo(seats_);
     seats_.clear();
 }
 

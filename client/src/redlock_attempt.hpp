@@ -72,6 +72,7 @@ class redlock_attempt {
     server_answers answers_;
     std::vector<seat> seats_; // to be undone
     bool may_be_granted_ = false;
+    bool is_same_lease_ = false; // the owner's already: whatever becomes of this attempt, it stays
 };
 
 } // namespace fencelock::detail

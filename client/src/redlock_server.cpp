@@ -86,12 +86,13 @@ try {
 }
 
 // False where the connection is broken. Where it is silent, the server has the request all the
-// same, behind the one that it undoes.
+// same, behind the one that it undoes: with the script's body, for nobody would hear that its
+// digest is not known.
 bool redlock_server::undo_over(server_request const& request, std::unique_ptr<redis_link> link)
 {
     auto const end = steady::now() + late_limit;
     try {
-        run_script(*link, *request.what, request.keys, request.arguments, end);
+        run_script_body(*link, *request.what, request.keys, request.arguments, end);
         give_back(std::move(link));
         return true;
     } catch (link_failure const& failure) {

@@ -131,9 +131,24 @@ TEST_F(leases, a_release_whose_answer_is_lost_is_asked_again)
 {
     auto lock = locks.acquire(resource);
     proxy.drop_next_reply(lock_key(resource));
-    EXPECT_EQ(lock.release(), release_outcome::not_held); // it was the first that ended it
+    // It was the first request that ended it; the second cannot know.
+    EXPECT_EQ(lock.release(), release_outcome::unknown);
     EXPECT_EQ(proxy.replies_dropped(), 1u);
     EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
+    EXPECT_EQ(lock.release(), release_outcome::not_held);
+}
+
+TEST_F(leases, a_failing_repeat_does_not_end_what_its_owner_has)
+{
+    auto lock = locks.acquire(resource, {.ttl = 1h, .owner = "worker 7"});
+    client impatient{
+        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
+    impatient.acquire(new_resource(), {.wait = 120s}).release(); // connected by now
+    proxy.hold_replies();
+    EXPECT_THROW(impatient.try_acquire(resource, {.ttl = 1h, .owner = "worker 7"}), error);
+    proxy.release();
+    EXPECT_TRUE(lock.renew());
+    EXPECT_EQ(lock.release(), release_outcome::released);
 }
 
 TEST_F(leases, a_release_without_an_answer_can_be_tried_again)

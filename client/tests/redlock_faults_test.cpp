@@ -227,6 +227,16 @@ TEST_F(redlock_faults, a_release_that_a_server_did_not_answer_reaches_it_all_the
     EXPECT_TRUE(nothing_is_left());
 }
 
+TEST_F(redlock_faults, a_release_that_was_not_answered_needs_no_script_that_is_known)
+{
+    auto held = locks.acquire(resource, {.ttl = 24h});
+    server(1).command({"SCRIPT", "FLUSH"});
+    proxy(1).hold_requests(); // what is sent is executed once the client has given up
+    EXPECT_EQ(held.release(), release_outcome::released);
+    proxy(1).release();
+    EXPECT_TRUE(nothing_is_left());
+}
+
 TEST_F(redlock_faults, a_released_lock_is_not_granted_by_a_request_that_was_on_its_way)
 {
     locks.acquire(resource).release();

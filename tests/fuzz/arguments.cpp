@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t siz
         REQUIRE(given.command);
         REQUIRE(given.ttl.count() > 0);
         REQUIRE(given.wait.count() >= 0);
-        REQUIRE(given.redis || given.db);
+        REQUIRE(!given.redis.empty() || given.db);
         auto const what = *given.command;
         if (what == command::renew || what == command::release)
             REQUIRE(given.token > 0 && !given.owner.empty());

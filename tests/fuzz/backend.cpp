@@ -18,8 +18,10 @@ struct column {
     Oid type;
     char const* value;
 };
-// The text of the second depends on settings, so they are pinned for it.
-constexpr std::array<column, 2> columns{{{"id", TEXTOID, "1001"}, {"at", TIMESTAMPTZOID, "now"}}};
+// The text of the last depends on settings, so they are pinned for it.
+constexpr std::array<column, 3> columns{{{"id", TEXTOID, "1001"},
+                                         {"n", INT8OID, "-9223372036854775808"},
+                                         {"at", TIMESTAMPTZOID, "now"}}};
 
 TupleDesc make_description()
 {
@@ -39,6 +41,8 @@ TupleDesc make_description()
 // Text as the server stores it; what has an output function stays a C string.
 Datum make_value(column const& from)
 {
+    if (from.type == INT8OID)
+        return Int64GetDatum(std::strtoll(from.value, nullptr, 10));
     if (from.type != TEXTOID)
         return CStringGetDatum(from.value);
     auto const size = std::strlen(from.value) + VARHDRSZ;
@@ -227,6 +231,13 @@ Datum heap_getsysattr(HeapTuple, int, TupleDesc, bool*)
 varlena* pg_detoast_datum_packed(varlena* datum)
 {
     return datum;
+}
+
+int pg_ulltoa_n(uint64 number, char* digits)
+{
+    auto const text = std::to_string(number);
+    std::memcpy(digits, text.data(), text.size());
+    return static_cast<int>(text.size());
 }
 
 char* OutputFunctionCall(FmgrInfo*, Datum value)

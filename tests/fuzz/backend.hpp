@@ -1,6 +1,6 @@
 // As much of a backend as the parsers of the extension need, so that a fuzzer can run them by
 // itself, a million times faster than SQL would: memory that sanitizers watch, errors as
-// exceptions, one table with the columns "id" and "at".
+// exceptions, one table with the columns "id", "n" and "at".
 #pragma once
 
 #include "pg.hpp"

@@ -13,18 +13,16 @@ extern "C" int LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t siz
     std::string const text = std::string{reinterpret_cast<char const*>(data), size}.c_str();
     bool const accepted = fuzz::set_claims(text);
     REQUIRE(fencelock::token_in_claims_setting("") == fencelock::no_token);
-    if (!accepted)
+    // Without escapes, names stand in the text as they are.
+    if (!accepted || text.find('\\') != std::string::npos)
         return 0;
-    // Names without escapes stand in the text as they are.
     for (auto at = text.find('"'); at != std::string::npos; at = text.find('"', at + 1)) {
         auto const end = text.find('"', at + 1);
         if (end == std::string::npos)
             break;
         auto const name = text.substr(at + 1, end - at - 1);
         auto const after = text.find_first_not_of(" \t\r\n", end + 1);
-        bool const is_name = after != std::string::npos && text[after] == ':' &&
-                             name.find('\\') == std::string::npos;
-        if (is_name)
+        if (after != std::string::npos && text[after] == ':')
             REQUIRE(fencelock::token_in_claims_setting(name) >= 1);
         at = end;
     }

@@ -19,6 +19,10 @@ struct lease_request {
     std::chrono::milliseconds ttl{};
     std::int64_t above = 0; ///< the token must be higher than this
     std::chrono::steady_clock::time_point deadline{};
+
+    /// False where the owner may have a lease from an earlier acquire already: when this one fails,
+    /// that must not be ended.
+    bool owner_is_new = true;
 };
 
 struct grant {

@@ -28,7 +28,8 @@ enum class release_outcome {
     released, ///< the lease was ours and has been ended by this
     not_held, ///< it was not ours any more: it had run out, or was ended by something else
               ///< (an earlier release included whose answer was lost), or this is a forked child
-    unknown,  ///< no answer came: release() may be called again, else the TTL ends the lease
+    unknown,  ///< no answer came, or only to a repeated request, which cannot tell who ended it:
+              ///< release() may be called again, else the TTL ends the lease
 };
 
 /// Holds a lease, renews it in the background, and releases it at the end of its life. Any thread
@@ -124,7 +125,7 @@ class FENCELOCK_EXPORT lock {
     }
 
     /// For writes that name the token column themselves, on tables with or without a guard.
-    fencelock::stamp stamp(std::string column = "fence_token") const;
+    fencelock::stamp stamp(std::string_view column = "fence_token") const;
 
   private:
     friend class client;
