@@ -47,7 +47,7 @@ build_packages() {
     ! [[ -d /usr/lib/ccache ]] || export PATH=/usr/lib/ccache:$PATH
     rm -rf "$package_dir"
     copy_tree
-    cd "$tree"
+    cd "$tree" || return
     # Other releases have other versions of PostgreSQL than the one that debian/control names.
     PG_UPDATECONTROL=yes DEB_BUILD_OPTIONS="nocheck parallel=$jobs" DEB_BUILD_PROFILES=nocheck \
         env -u CXX -u PG_CONFIG dpkg-buildpackage -us -uc
