@@ -35,7 +35,7 @@ check_archive() {
     (cd "$dir" && /usr/bin/python3 -m zipfile -e ./*.zip .)
     name=$(basename "$dir"/*.zip .zip)
     [[ $(ls "$dir") == "$name"$'\n'"$name.zip" ]]
-    [[ $name == fencelock-$(sed -n 's/^ *"version": "\(.*\)",$/\1/p' "$dir/$name/META.json") ]]
+    [[ -f $dir/$name/META.json && -f $dir/$name/README.md && -f $dir/$name/LICENSE ]]
     make -C "$dir/$name" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings"
     make -C "$dir/$name" PG_CONFIG="$PG_CONFIG" DESTDIR="$stage" install
     [[ -n $(find "$stage" -name fencelock.so) && -n $(find "$stage" -name fencelock.control) ]]
@@ -54,7 +54,7 @@ build_packages() {
 }
 
 lintian_finds_nothing() {
-    lintian --allow-root --display-info --no-tag-display-limit --fail-on error,warning "$package_dir"/*.changes
+    lintian --allow-root --display-info --fail-on error,warning "$package_dir"/*.changes
 }
 
 install_and_purge() {
