@@ -15,7 +15,7 @@ EXTRA_CLEAN = tmp_check
 
 PG_CONFIG ?= pg_config
 # As system headers the server's do not raise warnings of ours.
-PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server)
+PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server) -DFENCELOCK_VERSION='"$(EXTENSION_VERSION)"'
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden \
 	-fvisibility-inlines-hidden -Wall -Wextra -Wshadow
 

@@ -26,7 +26,7 @@
 FENCELOCK_EXPORTS_BEGIN
 extern "C" {
 
-PG_MODULE_MAGIC;
+FENCELOCK_MODULE_MAGIC;
 
 void _PG_init(void);
 
