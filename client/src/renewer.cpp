@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +22,9 @@ constexpr int most_at_one_server = 4;
 
 // How long a helper waits for more to do.
 constexpr std::chrono::seconds linger{1};
+
+// Before it is tried again.
+constexpr milliseconds pause_without_memory{100};
 
 } // namespace
 
@@ -64,7 +66,7 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     void start_threads();
     void call_helper();
     void start_helper();
-    void move(entries::iterator one, steady::time_point to);
+    void move(entries::iterator one, steady::time_point to) noexcept;
     void drop(entries::iterator one);
     queues::iterator to_serve();
     bool has_work() { return to_serve() != queues_.end(); }
@@ -103,8 +105,13 @@ void renewer::schedule::add(std::shared_ptr<lease> const& one, steady::time_poin
 {
     std::lock_guard const guard{mutex_};
     start_threads();
-    auto const [at, is_new] = entries_.emplace(one.get(), entry{one, first});
-    by_time_.emplace(first, one.get());
+    auto const at = entries_.emplace(one.get(), entry{one, first}).first;
+    try {
+        by_time_.emplace(first, one.get());
+    } catch (...) {
+        entries_.erase(at);
+        throw;
+    }
     if (by_time_.begin()->second == at->first)
         first_changed_.notify_one();
 }
@@ -153,8 +160,15 @@ void renewer::schedule::keep_time()
         }
         auto const seen = entries_.at(key);
         guard.unlock();
-        look_at(key, seen);
+        bool looked = true;
+        try {
+            look_at(key, seen);
+        } catch (std::exception const&) { // no memory: it is due still, and looked at again
+            looked = false;
+        }
         guard.lock();
+        if (!looked)
+            first_changed_.wait_for(guard, pause_without_memory);
     }
 }
 
@@ -269,7 +283,7 @@ void renewer::schedule::call_helper()
         return; // one of them is free, or about to be
     try {
         start_helper();
-    } catch (std::system_error const&) { // those that there are will do it, if later
+    } catch (std::exception const&) { // no thread, no memory: those that there are do it, if later
     }
 }
 
@@ -284,11 +298,12 @@ void renewer::schedule::start_helper()
     }
 }
 
-void renewer::schedule::move(entries::iterator one, steady::time_point to)
+void renewer::schedule::move(entries::iterator one, steady::time_point to) noexcept
 {
-    by_time_.erase({one->second.wakes, one->first});
+    auto node = by_time_.extract({one->second.wakes, one->first}); // needs no memory
     one->second.wakes = to;
-    auto const at = by_time_.emplace(to, one->first).first;
+    node.value().first = to;
+    auto const at = by_time_.insert(std::move(node)).position;
     if (at == by_time_.begin())
         first_changed_.notify_one();
 }
