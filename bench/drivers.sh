@@ -37,12 +37,19 @@ find_lock_peers() {
     ! have_node_package redis-semaphore || lock_peers+=(redis_semaphore)
 }
 
+# Servers on one half of the processors, drivers on the other, as on two machines: else it is the scheduler's mood
+# whether the two ends of a connection share a processor, which is worth a factor of four.
+servers_place=0-$(((($(nproc) + 1) / 2) - 1))
+drivers_place=$(($(nproc) / 2))-$(($(nproc) - 1))
+keep_in_place() { taskset -apc "$servers_place" "$1" >/dev/null; } # PID
+in_place() { taskset -c "$drivers_place" "$@"; }                   # COMMAND...
+
 # Prints the driver's line: steps, seconds, median and 99th percentile in microseconds.
 run_locks() { # rate|handoff VARIANT COUNT AMOUNT
     case $2 in
-    redis_py) /usr/bin/python3 bench/drivers/redis_py_locks.py "$1" "$REDIS_PORT" "$3" "$4" ;;
-    redlock | redis_semaphore) node bench/drivers/node_locks.js "$1" "$2" "$REDIS_PORT" "$3" "$4" ;;
-    *) "$drivers/locks" "$1" "${2%_again}" "$REDIS_PORT" "$3" "$4" ;;
+    redis_py) in_place /usr/bin/python3 bench/drivers/redis_py_locks.py "$1" "$REDIS_PORT" "$3" "$4" ;;
+    redlock | redis_semaphore) in_place node bench/drivers/node_locks.js "$1" "$2" "$REDIS_PORT" "$3" "$4" ;;
+    *) in_place "$drivers/locks" "$1" "${2%_again}" "$REDIS_PORT" "$3" "$4" ;;
     esac || die "the driver of $2 failed"
 }
 
@@ -55,6 +62,8 @@ start_both() { # NAME SETTING...
     psql_quiet -c "CREATE EXTENSION IF NOT EXISTS fencelock"
     unset REDIS_PORT
     start_redis "$name-redis"
+    keep_in_place "$postgres_pid"
+    keep_in_place "$redis_pid"
 }
 
 end_both() {

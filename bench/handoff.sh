@@ -7,7 +7,7 @@ require_for_handoff() { require_for_drivers; }
 
 handoff_waiters=(8 64)
 handoff_rounds=${BENCH_ROUNDS:-5}
-handoff_count=200
+handoff_count=100
 [[ -z $quick ]] || handoff_waiters=(4) handoff_rounds=1 handoff_count=20
 
 bench_handoff() {

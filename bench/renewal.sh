@@ -18,7 +18,7 @@ bench_renewal() {
     printf 'round\tclient\tredis\trenewals\tlost\n' >"$data"
     for ((round = 1; round <= renewal_rounds; round++)); do
         printf '%s\t%s\n' "$round" \
-            "$("$drivers/renewals" "$REDIS_PORT" "$renewal_leases" "$renewal_ttl" "$renewal_seconds")" >>"$data"
+            "$(in_place "$drivers/renewals" "$REDIS_PORT" "$renewal_leases" "$renewal_ttl" "$renewal_seconds")" >>"$data"
         redis FLUSHALL >/dev/null
     done
     end_both

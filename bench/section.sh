@@ -13,7 +13,7 @@ section_variants=(unfenced unfenced_again hand_written fenced)
 
 bench_section() {
     build_drivers
-    start_both section autovacuum=off
+    start_both sections autovacuum=off
     local data=$results/section.tsv table commits clients round variant
     for table in unfenced hand_written fenced; do
         psql_quiet -v table="orders_$table" -v rows=100 <bench/peer_table.sql
@@ -41,7 +41,7 @@ bench_section() {
 run_sections() { # VARIANT COMMITS CLIENTS SECONDS [OPTION...]
     local sync=on
     [[ $2 == durable ]] || sync=off
-    PGOPTIONS="-c synchronous_commit=$sync ${*:5}" "$drivers/sections" "${1%_again}" "$REDIS_PORT" "$3" "$4" ||
+    PGOPTIONS="-c synchronous_commit=$sync ${*:5}" in_place "$drivers/sections" "${1%_again}" "$REDIS_PORT" "$3" "$4" ||
         die "the driver of $1 failed"
 }
 
@@ -80,9 +80,9 @@ section_round_trips() {
     printf '\nRound trips for each section\n\n'
     for variant in unfenced hand_written fenced; do
         redis CONFIG RESETSTAT >/dev/null
-        : >"$run_dir/section/log"
+        : >"$run_dir/sections/log"
         sections=$(run_sections "$variant" asynchronous 1 "$section_seconds" -c log_statement=all | cut -f 1)
-        statements=$(grep -cE ' LOG:  (statement|execute )' "$run_dir/section/log")
+        statements=$(grep -cE ' LOG:  (statement|execute )' "$run_dir/sections/log")
         scripts=$(redis INFO commandstats | tr -d '\r' | awk -F '[=,]' '/^cmdstat_eval/ { n += $2 } END { print n }')
         printf '%s\t%.2f\t%.2f\n' "${variant//_/ }" "$(per "$statements" "$sections")" "$(per "$scripts" "$sections")"
     done | sed '1i section\tPostgreSQL\tRedis' | markdown_table

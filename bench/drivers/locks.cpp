@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 
@@ -82,8 +83,9 @@ void rate_of_redis_plus_plus(int port, int connections, double seconds)
 }
 #endif
 
-// One holds for a moment, so that all others wait by then. Whoever releases comes again only when
-// somebody else has the lock: what is measured is the way to a waiter.
+// One holds for 5 to 15 ms, so that all others wait by then and nobody's polling falls into step
+// with it. Whoever releases comes again only when somebody else has the lock: what is measured is
+// the way to a waiter.
 void handoffs_of_fencelock(int port, int waiters, int handoffs)
 {
     fencelock_locks locks{port, waiters + 1};
@@ -92,6 +94,7 @@ void handoffs_of_fencelock(int port, int waiters, int handoffs)
     std::vector<double> took;    // guarded by the lock
     auto const begun = steady::now();
     auto const take_turns = [&] {
+        std::minstd_rand random{std::random_device{}()};
         while (grants < handoffs) {
             auto lock = locks.client.acquire("order:1", {.wait = 10min});
             if (grants > 0 && grants < handoffs)
@@ -99,7 +102,7 @@ void handoffs_of_fencelock(int port, int waiters, int handoffs)
             auto const mine = ++grants;
             grants.notify_all();
             if (mine < handoffs)
-                std::this_thread::sleep_for(10ms);
+                std::this_thread::sleep_for(std::chrono::microseconds{5000 + random() % 10000});
             released = steady::now();
             lock.release();
             if (mine < handoffs)

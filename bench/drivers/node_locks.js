@@ -71,7 +71,7 @@ async function handoff(lockOf, waiters, handoffs) {
       if (grants > 0 && grants < handoffs) took.push(performance.now() - released);
       const mine = ++grants;
       for (const resume of wake.splice(0)) resume();
-      if (mine < handoffs) await sleep(10);
+      if (mine < handoffs) await sleep(5 + Math.random() * 10);
       const granted = mine < handoffs ? new Promise((resolve) => wake.push(resolve)) : undefined;
       released = performance.now();
       await lock.release();

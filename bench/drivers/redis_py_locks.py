@@ -2,6 +2,7 @@
 
 redis_py_locks.py rate|handoff REDIS_PORT CONNECTIONS|WAITERS SECONDS|HANDOFFS
 """
+import random
 import sys
 import threading
 import time
@@ -65,7 +66,7 @@ def handoff(port, waiters, handoffs):
                 mine = grants
                 turn.notify_all()
             if mine < handoffs:
-                time.sleep(0.01)
+                time.sleep(random.uniform(0.005, 0.015))
             released = time.monotonic()
             lock.release()
             with turn:
