@@ -16,7 +16,6 @@ namespace fencelock::detail {
 
 namespace {
 
-constexpr std::size_t most_idle = 4;
 constexpr milliseconds pause_before_repeat{20};
 
 // How long after the server's own limit a silent connection is given up.
@@ -97,7 +96,8 @@ std::string schema_of_extension(pqxx::transaction_base& tx)
     return found[0][0].as<std::string>();
 }
 
-database::database(std::optional<std::string> const& conninfo) : resetters_{most_resetters}
+database::database(std::optional<std::string> const& conninfo, std::size_t most_idle)
+    : most_idle_{most_idle}, resetters_{most_resetters}
 {
     if (conninfo)
         conninfo_ = with_defaults(*conninfo);
@@ -134,7 +134,7 @@ try {
     bool const is_used = session->is_used;
     {
         std::lock_guard const guard{mutex_};
-        if (idle_.size() + used_.size() < most_idle)
+        if (idle_.size() + used_.size() < most_idle_)
             (is_used ? used_ : idle_).push_back(std::move(session));
     }
     if (is_used)

@@ -66,6 +66,7 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     void start_threads();
     void call_helper();
     void start_helper();
+    void wake_keeper_for(steady::time_point due) noexcept;
     void move(entries::iterator one, steady::time_point to) noexcept;
     void drop(entries::iterator one);
     queues::iterator to_serve();
@@ -75,6 +76,7 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     std::condition_variable first_changed_; // for the time keeper
     std::condition_variable work_came_;     // for helpers
     bool ending_ = false;
+    steady::time_point keeper_sleeps_until_{steady::time_point::min()}; // min: it is awake
     entries entries_;
     std::set<std::pair<steady::time_point, lease const*>> by_time_;
     queues queues_;
@@ -112,8 +114,7 @@ void renewer::schedule::add(std::shared_ptr<lease> const& one, steady::time_poin
         entries_.erase(at);
         throw;
     }
-    if (by_time_.begin()->second == at->first)
-        first_changed_.notify_one();
+    wake_keeper_for(first);
 }
 
 void renewer::schedule::forget(lease const* one) noexcept
@@ -150,12 +151,16 @@ void renewer::schedule::keep_time()
     std::unique_lock guard{mutex_};
     while (!ending_) {
         if (by_time_.empty()) {
+            keeper_sleeps_until_ = steady::time_point::max();
             first_changed_.wait(guard);
+            keeper_sleeps_until_ = steady::time_point::min();
             continue;
         }
         auto const [wakes, key] = *by_time_.begin();
         if (wakes > steady::now()) {
+            keeper_sleeps_until_ = wakes;
             first_changed_.wait_until(guard, steady::time_point{wakes});
+            keeper_sleeps_until_ = steady::time_point::min();
             continue;
         }
         auto const seen = entries_.at(key);
@@ -298,14 +303,21 @@ void renewer::schedule::start_helper()
     }
 }
 
+// Only where it would come too late. What ends in the meantime does not wake it either: so of locks
+// that are held for moments, one in a third of a TTL does.
+void renewer::schedule::wake_keeper_for(steady::time_point due) noexcept
+{
+    if (due < keeper_sleeps_until_)
+        first_changed_.notify_one();
+}
+
 void renewer::schedule::move(entries::iterator one, steady::time_point to) noexcept
 {
     auto node = by_time_.extract({one->second.wakes, one->first}); // needs no memory
     one->second.wakes = to;
     node.value().first = to;
-    auto const at = by_time_.insert(std::move(node)).position;
-    if (at == by_time_.begin())
-        first_changed_.notify_one();
+    by_time_.insert(std::move(node));
+    wake_keeper_for(to);
 }
 
 void renewer::schedule::drop(entries::iterator one)
