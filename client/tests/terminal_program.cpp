@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 
@@ -21,15 +22,14 @@ constexpr std::array<std::string_view, 4> unset{"FENCELOCK_", "PG", "TERM=", "NO
 
 bool is_unset(std::string_view entry)
 {
-    for (auto const prefix : unset)
-        if (entry.starts_with(prefix))
-            return true;
-    return false;
+    return std::any_of(unset.begin(), unset.end(),
+                       [&](auto const prefix) { return entry.starts_with(prefix); });
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& words)
 {
     std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
     for (auto& word : words)
         pointers.push_back(word.data());
     pointers.push_back(nullptr);
