@@ -15,7 +15,7 @@ EXTRA_CLEAN = tmp_check
 
 PG_CONFIG ?= pg_config
 # As system headers the server's do not raise warnings of ours.
-PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server)
+PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server) -DFENCELOCK_VERSION='"$(EXTENSION_VERSION)"'
 PG_CXXFLAGS = -std=c++20 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden \
 	-fvisibility-inlines-hidden -Wall -Wextra -Wshadow
 
@@ -32,6 +32,14 @@ $(OBJS): $(wildcard extension/*.hpp) Makefile
 .PHONY: prove_installcheck
 prove_installcheck:
 	$(prove_installcheck)
+
+# What PGXN takes: HEAD, as NAME-VERSION.zip.
+DIST_DIR ?= .
+dist_name = $(EXTENSION)-$(EXTENSION_VERSION)
+
+.PHONY: dist
+dist:
+	git archive --format=zip --prefix=$(dist_name)/ --output='$(DIST_DIR)/$(dist_name).zip' HEAD
 
 # The client: library, headers, CMake package, pkg-config file, and the command line.
 PREFIX ?= /usr/local

@@ -15,6 +15,14 @@ extern "C" {
 #define FENCELOCK_EXPORTS_BEGIN _Pragma("GCC visibility push(default)")
 #define FENCELOCK_EXPORTS_END _Pragma("GCC visibility pop")
 
+// Since 18 a module says its name and version, which pg_get_loaded_modules() shows.
+#if PG_VERSION_NUM >= 180000
+#define FENCELOCK_MODULE_MAGIC                                                                     \
+    PG_MODULE_MAGIC_EXT(.name = "fencelock", .version = FENCELOCK_VERSION)
+#else
+#define FENCELOCK_MODULE_MAGIC PG_MODULE_MAGIC
+#endif
+
 // ExecutorRun's hook lost its last argument with 18.
 #if PG_VERSION_NUM >= 180000
 #define FENCELOCK_EXECUTE_ONCE_PARAMETER
@@ -153,6 +161,16 @@ inline TimestampTz start_of_checkpointer()
             return process->backendStatus.st_proc_start_timestamp;
     }
     return 0;
+}
+
+// Since 14 a partition may also be detached in two steps.
+inline bool detaches_partition(AlterTableType command)
+{
+#if PG_VERSION_NUM >= 140000
+    return command == AT_DetachPartition || command == AT_DetachPartitionFinalize;
+#else
+    return command == AT_DetachPartition;
+#endif
 }
 
 // For a module that is being preloaded.

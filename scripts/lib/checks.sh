@@ -5,7 +5,7 @@ check_shell_syntax() {
     local file
     while read -r file; do
         bash -n "$file"
-    done < <(find scripts bench demo examples .ci -type f -exec grep -lE '^#!/bin/(ba)?sh|^# .*[Ss]ourced' {} +)
+    done < <(find scripts bench demo examples debian .ci -type f -exec grep -lE '^#!/bin/(ba)?sh|^# .*[Ss]ourced' {} +)
 }
 
 # Other versions of clang-format format otherwise.

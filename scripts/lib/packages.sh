@@ -30,6 +30,13 @@ optional_requirements=(
     'have clang++|clang'
     'have_fuzzing_compiler|FUZZER'
 )
+# What builds and judges Debian's packages.
+package_requirements=(
+    'have dh|debhelper'
+    'have dpkg-buildpackage|dpkg-dev'
+    'have lintian|lintian'
+    'package_is_installed postgresql-server-dev-all|postgresql-server-dev-all'
+)
 # What the same checks can be run with instead, and PostgreSQL's own suite.
 variant_requirements=(
     'have clang++|clang'

@@ -3,9 +3,10 @@
 import contextlib
 import subprocess
 
-# Every function that does more than look.
-ACTING = ("fence_check", "fence_try", "fence_issue", "fence_acquire", "fence_renew", "fence_release", "fence_prune",
-          "fence_reset", "fence_new_generation", "fence_grant", "fence_attach", "fence_detach", "fence_guard")
+# All that the exporter's role may call.
+LOOKING = ("fence_stat_counters", "fence_audit", "fence_guard_oid", "fence_guard_argument", "fence_guard_arguments",
+           "fence_guard_problem", "fence_validate_guard", "fence_require_one_row", "fence_may_set", "fence_is_guarded",
+           "fence_unguarded_children", "fence_outdated_grants")
 
 
 def psql(database, statements, *options):
@@ -101,9 +102,10 @@ def expected_values(database):
 
 def rights_too_many(database):
     """What the exporter's role may do beyond looking."""
-    return sql(database, "SELECT p.proname FROM pg_proc p WHERE p.proname = ANY ('{%s}') "
-               "AND has_function_privilege('fencelock_exporter', p.oid, 'EXECUTE') UNION ALL "
-               "SELECT c.relname FROM pg_class c WHERE c.relname LIKE 'fence%%' AND c.relkind IN ('r', 'v') AND ("
-               "has_any_column_privilege('fencelock_exporter', c.oid, 'INSERT, UPDATE') OR "
+    return sql(database, "SELECT p.proname FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.deptype = 'e' "
+               "JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock' "
+               "WHERE p.proname <> ALL ('{%s}') AND has_function_privilege('fencelock_exporter', p.oid, 'EXECUTE') "
+               "UNION ALL SELECT c.relname FROM pg_class c WHERE c.relname LIKE 'fence%%' AND c.relkind IN ('r', 'v') "
+               "AND (has_any_column_privilege('fencelock_exporter', c.oid, 'INSERT, UPDATE') OR "
                "has_table_privilege('fencelock_exporter', c.oid, 'DELETE, TRUNCATE, TRIGGER'))"
-               % ",".join(ACTING)).splitlines()
+               % ",".join(LOOKING)).splitlines()

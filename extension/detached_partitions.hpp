@@ -1,0 +1,12 @@
+// A partition that is detached loses the guard that it had by its parent: somebody has to be told.
+#pragma once
+
+#include "pg.hpp"
+
+namespace fencelock {
+
+// At the end of an ALTER TABLE: warns of each partition that it has detached from a guarded table,
+// and that has no guard of its own. guard is the OID of the trigger function.
+void tell_detached_partitions(const EventTriggerData* event, Oid guard);
+
+} // namespace fencelock
