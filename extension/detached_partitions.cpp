@@ -16,6 +16,15 @@ bool is_guarded(Relation table, Oid guard)
     return false;
 }
 
+// The trigger function; InvalidOid, which no trigger has, where it is not where it should be:
+// nobody is to be kept from altering a table by that.
+Oid guard_in(Oid schema)
+{
+    List* name =
+        list_make2(makeString(get_namespace_name(schema)), makeString(pstrdup("fence_guard")));
+    return LookupFuncName(name, 0, nullptr, true);
+}
+
 // Null where it is gone already, as another command of the same transaction may have seen to.
 Relation open_named(const RangeVar* name)
 {
@@ -38,7 +47,7 @@ void tell_detached(const RangeVar* parent_name, const RangeVar* partition_name, 
 
 } // namespace
 
-void tell_detached_partitions(const EventTriggerData* event, Oid guard)
+void tell_detached_partitions(const EventTriggerData* event, Oid schema)
 {
     if (!IsA(event->parsetree, AlterTableStmt))
         return;
@@ -48,7 +57,8 @@ void tell_detached_partitions(const EventTriggerData* event, Oid guard)
         auto* command = static_cast<const AlterTableCmd*>(lfirst(cell));
         if (compat::detaches_partition(command->subtype))
             tell_detached(statement->relation,
-                          reinterpret_cast<const PartitionCmd*>(command->def)->name, guard);
+                          reinterpret_cast<const PartitionCmd*>(command->def)->name,
+                          guard_in(schema));
     }
 }
 

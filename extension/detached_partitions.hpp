@@ -6,7 +6,7 @@
 namespace fencelock {
 
 // At the end of an ALTER TABLE: warns of each partition that it has detached from a guarded table,
-// and that has no guard of its own. guard is the OID of the trigger function.
-void tell_detached_partitions(const EventTriggerData* event, Oid guard);
+// and that has no guard of its own. schema is the extension's.
+void tell_detached_partitions(const EventTriggerData* event, Oid schema);
 
 } // namespace fencelock

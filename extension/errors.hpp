@@ -86,7 +86,7 @@ void report_detached_partition(Relation partition, Relation parent);
 [[noreturn]] void raise_guard_relation_kind(Relation table);
 [[noreturn]] void raise_guard_resource_length(Relation table, size_t length);
 [[noreturn]] void raise_guard_null_column(Relation table, AttrNumber column);
-[[noreturn]] void raise_not_row_of(Relation table);
+[[noreturn]] void raise_not_row_of(Oid table);
 [[noreturn]] void raise_guard_protocol();
 [[noreturn]] void raise_event_trigger_protocol();
 [[noreturn]] void raise_guard_truncate(Relation table);

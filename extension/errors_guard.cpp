@@ -113,11 +113,10 @@ void raise_guard_null_column(Relation table, AttrNumber column)
     pg_unreachable();
 }
 
-void raise_not_row_of(Relation table)
+void raise_not_row_of(Oid table)
 {
-    ereport(ERROR,
-            (errcode(ERRCODE_DATATYPE_MISMATCH),
-             errmsg("not a row of table \"%s\"", RelationGetRelationName(table)), errtable(table)));
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("not a row of the table with OID %u", table)));
     pg_unreachable();
 }
 

@@ -249,7 +249,7 @@ COMMENT ON FUNCTION fence_require_one_row(regclass, smallint[]) IS
 -- Where a table's marks move from its rows to fence_resource, back, or to another column of the rows, they are carried over
 -- between the end of the former guard and the beginning of the new one, under a lock that keeps all others out: marks to
 -- the highest token in their rows, rows to the mark of their resource; what is higher stays. Marks are locked in the
--- order of their names, as by all who claim several.
+-- order of their names, in which clients claim several.
 
 CREATE FUNCTION fence_resource_name(target oid, arguments text[], of_row record) RETURNS text
     LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME';
@@ -267,6 +267,8 @@ DECLARE
     new_column name := @extschema@.fence_guard_argument(arguments, 'token', NULL);
     from_rows boolean := 'mark=row' = ANY (former);
     to_rows boolean := 'mark=row' = ANY (arguments);
+    former_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(former, 'resource', NULL)];
+    new_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(arguments, 'resource', NULL)];
     guarded_rows text := CASE WHEN (SELECT relkind FROM pg_class WHERE oid = target) = 'r' THEN 'ONLY ' ELSE '' END || target || ' AS guarded';
     mark text; -- of a row, as SQL
     rows_left boolean;
@@ -284,21 +286,17 @@ BEGIN
     END IF;
     IF NOT from_rows THEN
         BEGIN
-            PERFORM @extschema@.fence_validate_guard(target, ARRAY['resource=' || @extschema@.fence_guard_argument(former, 'resource', NULL)]);
+            PERFORM @extschema@.fence_validate_guard(target, former_names);
         EXCEPTION WHEN undefined_column THEN
             RAISE EXCEPTION 'the marks of table % are under the names of a former guard: %', target, SQLERRM
                 USING ERRCODE = '55000', HINT = 'If that column was renamed, attach with mark=resource and its new name first.';
         END;
     END IF;
-    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-        RAISE EXCEPTION 'the marks of table % cannot be carried over in a transaction that reads by an older snapshot', target
-            USING ERRCODE = '25001', HINT = 'Call fence_attach in a READ COMMITTED transaction.';
-    END IF;
 
     IF NOT to_rows THEN
         FOR carried IN EXECUTE format(
             'SELECT @extschema@.fence_resource_name(%s, %L, guarded.*) COLLATE "C" AS resource, max(guarded.%I) AS mark
-             FROM %s WHERE guarded.%3$I > 0 GROUP BY 1 ORDER BY 1', target::oid, arguments, former_column, guarded_rows)
+             FROM %s WHERE guarded.%3$I > 0 GROUP BY 1 ORDER BY 1', target::oid, new_names, former_column, guarded_rows)
         LOOP
             PERFORM @extschema@.fence_raise_mark(carried.resource, carried.mark);
         END LOOP;
@@ -306,7 +304,7 @@ BEGIN
     END IF;
 
     mark := CASE WHEN from_rows THEN format('guarded.%I', former_column)
-            ELSE format('@extschema@.fence_token(@extschema@.fence_resource_name(%s, %L, guarded.*))', target::oid, former) END;
+            ELSE format('@extschema@.fence_token(@extschema@.fence_resource_name(%s, %L, guarded.*))', target::oid, former_names) END;
     EXECUTE format('UPDATE %s SET %I = %s WHERE coalesce(guarded.%2$I, 0) < %3$s', guarded_rows, new_column, mark);
     EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark) INTO rows_left;
     IF rows_left THEN
@@ -316,6 +314,29 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION fence_carry_marks(regclass, text[], text[]) IS 'carries the marks of a table over from the place where a former guard kept them';
+
+CREATE FUNCTION fence_end_guards(target regclass, arguments text[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    former_tables regclass[];
+    former_arguments bytea[];
+BEGIN
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RAISE EXCEPTION 'the guard of table % cannot be replaced in a transaction that reads by an older snapshot', target
+            USING ERRCODE = '25001', HINT = 'Call fence_attach in a READ COMMITTED transaction.';
+    END IF;
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target); -- before the guards are read: others may replace them
+    SELECT array_agg(tgrelid::regclass), array_agg(tgargs) INTO former_tables, former_arguments FROM pg_trigger
+        WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target)
+          AND tgfoid = @extschema@.fence_guard_oid() AND tgtype & 1 = 1 AND tgparentid = 0;
+    PERFORM @extschema@.fence_detach(target);
+    FOR i IN 1 .. coalesce(cardinality(former_tables), 0) LOOP
+        PERFORM @extschema@.fence_carry_marks(former_tables[i], @extschema@.fence_guard_arguments(former_arguments[i]), arguments);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION fence_end_guards(regclass, text[]) IS
+    'takes the guards off a table and its partitions, and leaves their marks where a guard with these arguments looks for them';
 
 CREATE FUNCTION fence_attach(target regclass, resource text, token name DEFAULT 'fence_token',
                              VARIADIC options text[] DEFAULT '{}')
@@ -328,8 +349,6 @@ DECLARE
     template_columns smallint[];
     guard oid := @extschema@.fence_guard_oid();
     part regclass;
-    former_tables regclass[]; -- the guards that are replaced
-    former_arguments bytea[];
     unguarded text[];
 BEGIN
     IF target IS NULL OR resource IS NULL OR options IS NULL THEN
@@ -388,15 +407,7 @@ BEGIN
                      AND tgenabled IN ('O', 'A') AND tgqual IS NULL AND cardinality(tgattr::int2[]) = 0
                      AND tgargs = stored) THEN
         IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target) AND tgfoid = guard) THEN
-            -- Before the former guards are read: another fence_attach may be at it.
-            EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target);
-            SELECT array_agg(tgrelid::regclass), array_agg(tgargs) INTO former_tables, former_arguments FROM pg_trigger
-                WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target)
-                  AND tgfoid = guard AND tgtype & 1 = 1 AND tgparentid = 0;
-            PERFORM @extschema@.fence_detach(target);
-            FOR i IN 1 .. coalesce(cardinality(former_tables), 0) LOOP
-                PERFORM @extschema@.fence_carry_marks(former_tables[i], @extschema@.fence_guard_arguments(former_arguments[i]), arguments);
-            END LOOP;
+            PERFORM @extschema@.fence_end_guards(target, arguments);
         END IF;
         EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',
                        wanted_name, target, guard::regproc, literals);
@@ -481,7 +492,7 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_validate_guard(oid, text[]), fence_guard_oid(), fence_guard_name(regclass),
     fence_require_one_row(regclass, smallint[]), fence_guard_argument(text[], text, text), fence_guard_arguments(bytea),
     fence_is_guarded(oid), fence_unguarded_children(regclass), fence_resource_name(oid, text[], record),
-    fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]),
+    fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
     fence_attach(regclass, text, name, text[]), fence_detach(regclass), fence_grant_functions(regrole, name[]),
     fence_grant(regrole) FROM PUBLIC;
 

@@ -332,11 +332,8 @@ Datum fence_tell_detached(PG_FUNCTION_ARGS)
 {
     if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
         raise_event_trigger_protocol();
-    List* guard =
-        list_make2(makeString(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid))),
-                   makeString(pstrdup("fence_guard")));
     tell_detached_partitions(reinterpret_cast<EventTriggerData*>(fcinfo->context),
-                             LookupFuncName(guard, 0, nullptr, false));
+                             get_func_namespace(fcinfo->flinfo->fn_oid));
     PG_RETURN_NULL();
 }
 

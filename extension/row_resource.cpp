@@ -47,9 +47,9 @@ kept_template& template_of(FmgrInfo* called_by, Relation table, ArrayType* argum
 std::string_view resource_of_row(FmgrInfo* called_by, Oid table_oid, ArrayType* arguments,
                                  HeapTupleHeader row, name_buffer& buffer)
 {
+    if (HeapTupleHeaderGetTypeId(row) != get_rel_type_id(table_oid))
+        raise_not_row_of(table_oid);
     Relation table = relation_open(table_oid, AccessShareLock);
-    if (HeapTupleHeaderGetTypeId(row) != table->rd_rel->reltype)
-        raise_not_row_of(table);
     kept_template& kept = template_of(called_by, table, arguments);
     HeapTupleData tuple{};
     tuple.t_len = HeapTupleHeaderGetDatumLength(row);

@@ -213,7 +213,7 @@ std::shared_ptr<detail::observer> make_observer(client_options const& options)
 
 client::client(redis_locks& redis, std::string const& conninfo, client_options const& options)
 {
-    auto const db = std::make_shared<detail::database>(conninfo);
+    auto const db = std::make_shared<detail::database>(conninfo, options.idle_connections);
     auto const watch = make_observer(options);
     std::vector<std::shared_ptr<issuer>> issuers{
         std::make_shared<detail::redis_issuer>(redis.pool_, db, watch)};
@@ -224,7 +224,7 @@ client::client(redis_locks& redis, std::string const& conninfo, client_options c
 
 client::client(redlock_locks& servers, std::string const& conninfo, client_options const& options)
 {
-    auto const db = std::make_shared<detail::database>(conninfo);
+    auto const db = std::make_shared<detail::database>(conninfo, options.idle_connections);
     auto const watch = make_observer(options);
     std::vector<std::shared_ptr<issuer>> issuers{
         std::make_shared<detail::redlock_issuer>(servers.pools_, db, watch)};
@@ -246,7 +246,7 @@ client::client(redis_locks& redis, client_options const& options)
 
 client::client(std::string const& conninfo, client_options const& options)
 {
-    auto const db = std::make_shared<detail::database>(conninfo);
+    auto const db = std::make_shared<detail::database>(conninfo, options.idle_connections);
     core_ = make_core({std::make_shared<detail::database_issuer>(db)}, db, options,
                       make_observer(options));
 }
@@ -256,8 +256,9 @@ client::client(std::shared_ptr<issuer> issuer, std::string const& conninfo,
 {
     if (!issuer)
         throw invalid_argument{"the issuer is null"};
-    core_ = make_core({std::move(issuer)}, std::make_shared<detail::database>(conninfo), options,
-                      make_observer(options));
+    core_ = make_core({std::move(issuer)},
+                      std::make_shared<detail::database>(conninfo, options.idle_connections),
+                      options, make_observer(options));
 }
 
 client::~client()

@@ -14,7 +14,6 @@ namespace fencelock::detail {
 
 namespace {
 
-constexpr std::size_t most_idle = 4;
 constexpr milliseconds pause_before_repeat{20};
 
 // How long after the server's own limit a silent connection is given up.
@@ -83,7 +82,8 @@ std::string schema_of_extension(pqxx::transaction_base& tx)
     return found[0][0].as<std::string>();
 }
 
-database::database(std::optional<std::string> const& conninfo)
+database::database(std::optional<std::string> const& conninfo, std::size_t most_idle)
+    : most_idle_{most_idle}
 {
     if (conninfo)
         conninfo_ = with_defaults(*conninfo);
@@ -112,7 +112,7 @@ void database::give_back(std::unique_ptr<database_session> session) noexcept
     if (!session || !session->connection->is_open())
         return;
     std::lock_guard const guard{mutex_};
-    if (idle_.size() < most_idle)
+    if (idle_.size() < most_idle_)
         idle_.push_back(std::move(session));
 }
 

@@ -1,6 +1,7 @@
 // Connections to the database that has the fencelock extension, and calls of its functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,8 +35,9 @@ std::string schema_of_extension(pqxx::transaction_base& tx);
 /// Thread-safe: every call and every transaction has a session to itself.
 class database {
   public:
-    /// Without `conninfo`, what needs a connection throws configuration_error.
-    explicit database(std::optional<std::string> const& conninfo);
+    /// Without `conninfo`, what needs a connection throws configuration_error. So many sessions are
+    /// kept that nobody uses as `most_idle` says.
+    explicit database(std::optional<std::string> const& conninfo, std::size_t most_idle = 8);
     ~database();
     database(database const&) = delete;
     database& operator=(database const&) = delete;
@@ -83,6 +85,7 @@ class database {
                                  steady::time_point deadline);
 
     std::optional<std::string> conninfo_; // complete
+    std::size_t const most_idle_;
     deadline_watch watch_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<database_session>> idle_;

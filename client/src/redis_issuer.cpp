@@ -151,12 +151,14 @@ redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, blo
     auto const history = offered.ticket.empty() ? database_->history() : offered.history;
     return ask(
         [&](attempt const& now) {
+            std::vector<std::string> arguments{
+                request.owner,  milliseconds_text(request.ttl),
+                not_after(now), std::to_string(request.above),
+                history,        milliseconds_text(pool_->options().state_idle)};
+            if (!offered.ticket.empty())
+                arguments.insert(arguments.end(), {offered.ticket, offered.before, offered.last});
             return run_script(now.link, acquire_script, std::array{keys.lock, keys.state},
-                              std::array{request.owner, milliseconds_text(request.ttl),
-                                         not_after(now), std::to_string(request.above), history,
-                                         milliseconds_text(pool_->options().state_idle),
-                                         offered.ticket, offered.before, offered.last},
-                              now.deadline);
+                              arguments, now.deadline);
         },
         keys, request.resource, request.deadline, unresolved);
 }

@@ -64,6 +64,7 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     void start_threads();
     void call_helper();
     void start_helper();
+    void wake_keeper_for(steady::time_point due);
     void move(entries::iterator one, steady::time_point to);
     void drop(entries::iterator one);
     queues::iterator to_serve();
@@ -73,6 +74,7 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     std::condition_variable first_changed_; // for the time keeper
     std::condition_variable work_came_;     // for helpers
     bool ending_ = false;
+    steady::time_point keeper_sleeps_until_{steady::time_point::min()}; // min: it is awake
     entries entries_;
     std::set<std::pair<steady::time_point, lease const*>> by_time_;
     queues queues_;
@@ -103,10 +105,9 @@ void renewer::schedule::add(std::shared_ptr<lease> const& one, steady::time_poin
 {
     std::lock_guard const guard{mutex_};
     start_threads();
-    auto const [at, is_new] = entries_.emplace(one.get(), entry{one, first});
+    entries_.emplace(one.get(), entry{one, first});
     by_time_.emplace(first, one.get());
-    if (by_time_.begin()->second == at->first)
-        first_changed_.notify_one();
+    wake_keeper_for(first);
 }
 
 void renewer::schedule::forget(lease const* one) noexcept
@@ -143,12 +144,16 @@ void renewer::schedule::keep_time()
     std::unique_lock guard{mutex_};
     while (!ending_) {
         if (by_time_.empty()) {
+            keeper_sleeps_until_ = steady::time_point::max();
             first_changed_.wait(guard);
+            keeper_sleeps_until_ = steady::time_point::min();
             continue;
         }
         auto const [wakes, key] = *by_time_.begin();
         if (wakes > steady::now()) {
+            keeper_sleeps_until_ = wakes;
             first_changed_.wait_until(guard, steady::time_point{wakes});
+            keeper_sleeps_until_ = steady::time_point::min();
             continue;
         }
         auto const seen = entries_.at(key);
@@ -284,13 +289,20 @@ void renewer::schedule::start_helper()
     }
 }
 
+// Only where it would come too late. What ends in the meantime does not wake it either: so of locks
+// that are held for moments, one in a third of a TTL does.
+void renewer::schedule::wake_keeper_for(steady::time_point due)
+{
+    if (due < keeper_sleeps_until_)
+        first_changed_.notify_one();
+}
+
 void renewer::schedule::move(entries::iterator one, steady::time_point to)
 {
     by_time_.erase({one->second.wakes, one->first});
     one->second.wakes = to;
-    auto const at = by_time_.emplace(to, one->first).first;
-    if (at == by_time_.begin())
-        first_changed_.notify_one();
+    by_time_.emplace(to, one->first);
+    wake_keeper_for(to);
 }
 
 void renewer::schedule::drop(entries::iterator one)

@@ -32,6 +32,8 @@ optional_requirements=(
 )
 # What builds and judges Debian's packages.
 package_requirements=(
+    'package_is_installed build-essential|build-essential'
+    'package_is_installed cmake|cmake'
     'have dh|debhelper'
     'have dpkg-buildpackage|dpkg-dev'
     'have lintian|lintian'

@@ -6,7 +6,7 @@
 -- not restarted since. So of two grants that share a server, which any two do, the earlier one has the lower token.
 
 local lock = KEYS[1]
-local lineage = string.match(replication, 'master_replid:(%x+)')
+local lineage = lineage_of_server()
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
