@@ -130,6 +130,22 @@ install_packages() { # NAME...
     exec {packages_lock}>&-
 }
 
+# Unpacks packages into a directory, without installing them: their services and users do not come to be.
+# Fails where one is not to be had; DIR is whole or not there.
+unpack_packages() { # DIR NAME...
+    local dir=$1 archive
+    shift
+    rm -rf "$dir.part"
+    mkdir -p "$dir.part"
+    (cd "$dir.part" && apt-get -qq download "$@") || return 1
+    for archive in "$dir.part"/*.deb; do
+        dpkg -x "$archive" "$dir.part" || return 1
+        rm "$archive"
+    done
+    rm -rf "$dir"
+    mv "$dir.part" "$dir"
+}
+
 resolved_packages() { # NAME...
     local name
     for name in "$@"; do
