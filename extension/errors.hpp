@@ -74,6 +74,7 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
 void log_reset(std::string_view resource, token before, token after);
 void report_no_stat();
 void report_detached_partition(Relation partition, Relation parent);
+void report_unguarded_child(Relation child, Relation parent);
 
 // Arguments of a guard, all with the guard's table named.
 [[noreturn]] void raise_guard_argument(Relation table, const char* problem, const char* hint);

@@ -133,7 +133,7 @@ void raise_guard_protocol()
 void raise_event_trigger_protocol()
 {
     ereport(ERROR, (errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
-                    errmsg("fence_tell_detached must be called as an event trigger")));
+                    errmsg("fence_tell_unguarded must be called as an event trigger")));
     pg_unreachable();
 }
 
@@ -146,6 +146,14 @@ void report_detached_partition(Relation partition, Relation parent)
          errhint("Call fence_attach for it where it is still written to, else fence_detach: "
                  "TRUNCATE of it is still refused."),
          errtable(partition)));
+}
+
+void report_unguarded_child(Relation child, Relation parent)
+{
+    ereport(WARNING, (errmsg("table \"%s\" inherits from guarded table \"%s\" and has no guard",
+                             RelationGetRelationName(child), RelationGetRelationName(parent)),
+                      errhint("Call fence_attach for it as well, with the same arguments."),
+                      errtable(child)));
 }
 
 void raise_guard_truncate(Relation table)

@@ -57,10 +57,10 @@ COMMENT ON FUNCTION fence_guard_partitions() IS 'event trigger: refuses TRUNCATE
 CREATE EVENT TRIGGER fence_guard_partitions ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
     EXECUTE FUNCTION fence_guard_partitions();
 
-CREATE FUNCTION fence_tell_detached() RETURNS event_trigger LANGUAGE c AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION fence_tell_detached() IS 'event trigger: warns where a partition is detached from a guarded table';
-CREATE EVENT TRIGGER fence_tell_detached ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
-    EXECUTE FUNCTION fence_tell_detached();
+CREATE FUNCTION fence_tell_unguarded() RETURNS event_trigger LANGUAGE c AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_tell_unguarded() IS 'event trigger: warns where a partition is detached from a guarded table, or another table inherits from one';
+CREATE EVENT TRIGGER fence_tell_unguarded ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
+    EXECUTE FUNCTION fence_tell_unguarded();
 
 -- Rights of whoever guards tables of its own.
 
@@ -263,7 +263,7 @@ COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parame
 
 REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
     fence_guard_problem(regclass, text[]), fence_audit(), fence_may_set(oid, text), fence_guard_partitions(),
-    fence_tell_detached(), fence_grant_guards(regrole), fence_outdated_grants(),
+    fence_tell_unguarded(), fence_grant_guards(regrole), fence_outdated_grants(),
     fence_receipt(), fence_outcome(text) FROM PUBLIC;
 
 -- Whoever had all that fence_grant gave before should have what it gives now. Given here it would belong to the extension:

@@ -3,7 +3,6 @@
 
 #include "check.hpp"
 #include "claims.hpp"
-#include "detached_partitions.hpp"
 #include "errors.hpp"
 #include "guard.hpp"
 #include "guard_config.hpp"
@@ -22,6 +21,7 @@
 #include "settings.hpp"
 #include "stat.hpp"
 #include "token_column.hpp"
+#include "unguarded_tables.hpp"
 
 FENCELOCK_EXPORTS_BEGIN
 extern "C" {
@@ -44,7 +44,7 @@ PG_FUNCTION_INFO_V1(fence_guard);
 PG_FUNCTION_INFO_V1(fence_validate_guard);
 PG_FUNCTION_INFO_V1(fence_resource_name);
 PG_FUNCTION_INFO_V1(fence_raise_mark);
-PG_FUNCTION_INFO_V1(fence_tell_detached);
+PG_FUNCTION_INFO_V1(fence_tell_unguarded);
 PG_FUNCTION_INFO_V1(fence_prune);
 PG_FUNCTION_INFO_V1(fence_reset);
 PG_FUNCTION_INFO_V1(fence_new_generation);
@@ -328,12 +328,12 @@ Datum fence_raise_mark(PG_FUNCTION_ARGS)
     PG_RETURN_VOID();
 }
 
-Datum fence_tell_detached(PG_FUNCTION_ARGS)
+Datum fence_tell_unguarded(PG_FUNCTION_ARGS)
 {
     if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
         raise_event_trigger_protocol();
-    tell_detached_partitions(reinterpret_cast<EventTriggerData*>(fcinfo->context),
-                             get_func_namespace(fcinfo->flinfo->fn_oid));
+    tell_unguarded_tables(reinterpret_cast<EventTriggerData*>(fcinfo->context),
+                          get_func_namespace(fcinfo->flinfo->fn_oid));
     PG_RETURN_NULL();
 }
 

@@ -117,6 +117,9 @@ SELECT target, finding FROM fence_audit() WHERE target LIKE '%child';
 CREATE TABLE many_1 () INHERITS (parent); CREATE TABLE many_2 () INHERITS (parent); CREATE TABLE many_3 () INHERITS (parent);
 CREATE TABLE many_4 () INHERITS (parent); CREATE TABLE many_5 () INHERITS (parent); CREATE TABLE many_6 () INHERITS (many_5);
 SELECT fence_attach('parent', 'part:{id}');
+ALTER TABLE many_1 NO INHERIT parent;
+ALTER TABLE many_1 INHERIT parent;
+ALTER TABLE many_1 ADD COLUMN other int;
 DROP TABLE many_1, many_2, many_3, many_4, many_6, many_5, grandchild;
 SELECT fence_attach('parent', 'part:{id}');
 \set VERBOSITY sqlstate

@@ -43,7 +43,7 @@ my @for_nobody = (
 	"fence_is_guarded('orders'::regclass)", "fence_unguarded_children('orders')", "fence_raise_mark('r', 1)",
 	"fence_resource_name('orders'::regclass, '{}', ROW(1))", "fence_carry_marks('orders', '{}', '{}')", "fence_end_guards('orders', '{}')",
 	"fence_grant_functions('other', '{fence_issue}')", "fence_grant_guards('other')", "fence_outdated_grants()",
-	"fence_guard_problem(NULL, '{}')", "fence_guard_partitions()", "fence_tell_detached()", "fence_guard()", "fence_renew_stamp()", "fence_refuse_write()");
+	"fence_guard_problem(NULL, '{}')", "fence_guard_partitions()", "fence_tell_unguarded()", "fence_guard()", "fence_renew_stamp()", "fence_refuse_write()");
 my %tried = map { /^(\w+)/; $1 => 1 } (keys %for_applications, @for_nobody);
 is(value($node, "
 	SELECT string_agg(DISTINCT proname, ' ' ORDER BY proname) FROM pg_proc WHERE pronamespace = 'fences'::regnamespace

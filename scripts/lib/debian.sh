@@ -5,7 +5,7 @@ package_dir=$build_dir/packages
 
 # Packages are built without their tests, which are suites of their own here.
 run_package_suites() {
-    local missing
+    local missing reason
     counted_suite "versions agree" '^ok ' '^not ok ' '' /usr/bin/python3 scripts/release/agreement.py .
     if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
         single_check "archive" check_archive
@@ -20,10 +20,12 @@ run_package_suites() {
     single_check "packages" build_packages
     $suite_ok || return 0
     single_check "lintian" lintian_finds_nothing
-    if [[ $EUID -eq 0 ]] && scripts/packages/in_private_root --possible 2>/dev/null; then
+    if [[ $EUID -ne 0 ]]; then
+        skip_suite "installed packages" "only root can install them"
+    elif reason=$(scripts/packages/in_private_root --possible 2>&1); then
         counted_suite "installed packages" '^ok - ' '^not ok - ' '' install_and_purge
     else
-        skip_suite "installed packages" "needs root, and the right to mount an overlay"
+        skip_suite "installed packages" "no overlay can be mounted here: $reason"
     fi
 }
 

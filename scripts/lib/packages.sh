@@ -37,6 +37,7 @@ package_requirements=(
     'have dh|debhelper'
     'have dpkg-buildpackage|dpkg-dev'
     'have lintian|lintian'
+    'have mount|mount'
     'package_is_installed postgresql-server-dev-all|postgresql-server-dev-all'
 )
 # What the same checks can be run with instead, and PostgreSQL's own suite.
