@@ -57,7 +57,8 @@ build_packages() {
 
 # (Older releases do not know the standards that were followed.)
 lintian_finds_nothing() {
-    lintian --allow-root --suppress-tags newer-standards-version --display-info --fail-on error,warning "$package_dir"/*.changes
+    lintian --allow-root --suppress-tags newer-standards-version --display-info --fail-on error,warning \
+        "$package_dir"/*.changes
 }
 
 install_and_purge() {
