@@ -38,11 +38,21 @@ find_lock_peers() {
 }
 
 # Servers on one half of the processors, drivers on the other, as on two machines: else it is the scheduler's mood
-# whether the two ends of a connection share a processor, which is worth a factor of four.
+# whether the two ends of a connection share a processor, which is worth a factor of four. BENCH_REALTIME=1 puts both
+# before whatever else the machine does.
 servers_place=0-$(((($(nproc) + 1) / 2) - 1))
 drivers_place=$(($(nproc) / 2))-$(($(nproc) - 1))
-keep_in_place() { taskset -apc "$servers_place" "$1" >/dev/null; } # PID
-in_place() { taskset -c "$drivers_place" "$@"; }                   # COMMAND...
+keep_in_place() { # PID
+    taskset -apc "$servers_place" "$1" >/dev/null
+    [[ -z ${BENCH_REALTIME:-} ]] || chrt -a -r -p 1 "$1"
+}
+in_place() { # COMMAND...
+    if [[ -n ${BENCH_REALTIME:-} ]]; then
+        chrt -r 1 taskset -c "$drivers_place" "$@"
+    else
+        taskset -c "$drivers_place" "$@"
+    fi
+}
 
 # Prints the driver's line: steps, seconds, median and 99th percentile in microseconds.
 run_locks() { # rate|handoff VARIANT COUNT AMOUNT

@@ -97,8 +97,8 @@ bool is_first_history(const opened_table& table, std::string_view identity)
     std::string_view id = id_of(0, identity);
     bool installed_here = false;
     bool others = false;
-    Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-    TableScanDesc scan = table_beginscan(table.heap, snapshot, 0, nullptr);
+    // What is committed or our own: these rows are never updated.
+    TableScanDesc scan = table_beginscan(table.heap, SnapshotSelf, 0, nullptr);
     while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
         if (text_column(table, tuple, column_name) == history_row_name)
             continue;
@@ -107,7 +107,6 @@ bool is_first_history(const opened_table& table, std::string_view identity)
         others = others || !ours;
     }
     table_endscan(scan);
-    UnregisterSnapshot(snapshot);
     return installed_here && !others;
 }
 

@@ -59,7 +59,7 @@ void look_at_alter(const AlterTableStmt* statement, Oid schema)
 {
     ListCell* cell;
     foreach (cell, statement->cmds) {
-        auto* command = static_cast<const AlterTableCmd*>(lfirst(cell));
+        const auto* command = static_cast<const AlterTableCmd*>(lfirst(cell));
         if (compat::detaches_partition(command->subtype))
             tell_if_unguarded(statement->relation,
                               reinterpret_cast<const PartitionCmd*>(command->def)->name, schema,

@@ -73,7 +73,7 @@ void rate_of_redis_plus_plus(int port, int connections, double seconds)
     auto const redis = std::make_shared<sw::redis::Redis>(server, pool);
     measure(connections, seconds, [&](int i) {
         return [redis, resource = "order:" + std::to_string(i)] {
-            sw::redis::RedLockMutex mutex{*redis, resource};
+            sw::redis::RedLockMutex mutex{redis, resource};
             sw::redis::RedLock<sw::redis::RedLockMutex> lock{mutex, std::defer_lock};
             if (!lock.try_lock(30s))
                 throw std::runtime_error{"the lock of " + resource + " is held by another"};
