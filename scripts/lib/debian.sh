@@ -62,5 +62,5 @@ lintian_finds_nothing() {
 }
 
 install_and_purge() {
-    bounded 600 scripts/packages/in_private_root "$package_dir" /mnt/fencelock/scripts/packages/install_and_purge /mnt
+    bounded 1200 scripts/packages/in_private_root "$package_dir" /mnt/fencelock/scripts/packages/install_and_purge /mnt
 }
