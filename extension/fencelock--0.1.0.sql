@@ -338,6 +338,33 @@ $$;
 COMMENT ON FUNCTION fence_end_guards(regclass, text[]) IS
     'takes the guards off a table and its partitions, and leaves their marks where a guard with these arguments looks for them';
 
+CREATE FUNCTION fence_require_guardable(target regclass, resource text, to_rows boolean) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    guard oid := @extschema@.fence_guard_oid();
+BEGIN
+    IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = target AND tgfoid = guard AND tgparentid <> 0) THEN
+        RAISE EXCEPTION 'table % is guarded already, through the table that it is a partition of', target
+            USING ERRCODE = '55000', HINT = 'Attach and detach the guard at the partitioned table.';
+    END IF;
+    IF EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock'
+               WHERE d.classid = 'pg_class'::regclass AND d.objid = target AND d.deptype = 'e') THEN
+        RAISE EXCEPTION 'table % is fencelock''s own and cannot be guarded', target USING ERRCODE = '0A000';
+    END IF;
+    -- A row that is its own mark must be all of its resource, also beside other tables.
+    IF EXISTS (SELECT FROM pg_trigger t
+               WHERE t.tgfoid = guard AND position(convert_to('resource=' || resource, getdatabaseencoding()) || '\x00'::bytea IN t.tgargs) = 1
+                 AND t.tgrelid <> target AND t.tgrelid NOT IN (SELECT relid FROM pg_partition_tree(target))
+                 AND (to_rows
+                      OR position('\x006d61726b3d726f7700'::bytea IN t.tgargs) > 0)) THEN -- mark=row between zero bytes
+        RAISE EXCEPTION 'resource template "%" guards another table as well, which mark=row does not allow', resource
+            USING ERRCODE = '22023', HINT = 'Give each table a template of its own, or use mark=resource for all of them.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION fence_require_guardable(regclass, text, boolean) IS
+    'raises what other tables and their guards have against a guard with this template on the table';
+
 CREATE FUNCTION fence_attach(target regclass, resource text, token name DEFAULT 'fence_token',
                              VARIADIC options text[] DEFAULT '{}')
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -355,19 +382,11 @@ BEGIN
         RAISE EXCEPTION 'the arguments "target", "resource" and "options" of fence_attach must not be NULL'
             USING ERRCODE = '22004';
     END IF;
-    IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = target AND tgfoid = guard AND tgparentid <> 0) THEN
-        RAISE EXCEPTION 'table % is guarded already, through the table that it is a partition of', target
-            USING ERRCODE = '55000', HINT = 'Attach and detach the guard at the partitioned table.';
-    END IF;
-
     IF token LIKE '%=%' THEN
         RAISE EXCEPTION '"%" is no name of a token column', token
             USING ERRCODE = '22023', HINT = 'Options follow the token column, as in fence_attach(''orders'', ''order:{id}'', ''fence_token'', ''mark=row'').';
     END IF;
-    IF EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock'
-               WHERE d.classid = 'pg_class'::regclass AND d.objid = target AND d.deptype = 'e') THEN
-        RAISE EXCEPTION 'table % is fencelock''s own and cannot be guarded', target USING ERRCODE = '0A000';
-    END IF;
+    PERFORM @extschema@.fence_require_guardable(target, resource, 'mark=row' = ANY (options));
 
     arguments := array['resource=' || resource];
     IF token IS NOT NULL THEN
@@ -383,16 +402,6 @@ BEGIN
         WHERE c.relkind IN ('r', 'p'); -- a partition may have a default of its own
     IF 'mark=row' = ANY (arguments) THEN
         PERFORM @extschema@.fence_require_one_row(target, template_columns);
-    END IF;
-
-    -- A row that is its own mark must be all of its resource, also beside other tables.
-    IF EXISTS (SELECT FROM pg_trigger t
-               WHERE t.tgfoid = guard AND position(convert_to('resource=' || resource, getdatabaseencoding()) || '\x00'::bytea IN t.tgargs) = 1
-                 AND t.tgrelid <> target AND t.tgrelid NOT IN (SELECT relid FROM pg_partition_tree(target))
-                 AND ('mark=row' = ANY (arguments)
-                      OR position('\x006d61726b3d726f7700'::bytea IN t.tgargs) > 0)) THEN -- mark=row between zero bytes
-        RAISE EXCEPTION 'resource template "%" guards another table as well, which mark=row does not allow', resource
-            USING ERRCODE = '22023', HINT = 'Give each table a template of its own, or use mark=resource for all of them.';
     END IF;
 
     SELECT string_agg(quote_literal(a), ', ' ORDER BY n),
@@ -493,6 +502,7 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_require_one_row(regclass, smallint[]), fence_guard_argument(text[], text, text), fence_guard_arguments(bytea),
     fence_is_guarded(oid), fence_unguarded_children(regclass), fence_resource_name(oid, text[], record),
     fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
+    fence_require_guardable(regclass, text, boolean),
     fence_attach(regclass, text, name, text[]), fence_detach(regclass), fence_grant_functions(regrole, name[]),
     fence_grant(regrole) FROM PUBLIC;
 

@@ -50,9 +50,10 @@ void tell_if_unguarded(const RangeVar* parent_name, const RangeVar* table_name, 
 void look_at_create(const CreateStmt* statement, Oid schema)
 {
     ListCell* cell;
-    foreach (cell, statement->inhRelations)
-        tell_if_unguarded(static_cast<const RangeVar*>(lfirst(cell)), statement->relation, schema,
-                          report_unguarded_child);
+    foreach (cell, statement->inhRelations) {
+        const auto* parent = static_cast<const RangeVar*>(lfirst(cell));
+        tell_if_unguarded(parent, statement->relation, schema, report_unguarded_child);
+    }
 }
 
 void look_at_alter(const AlterTableStmt* statement, Oid schema)
