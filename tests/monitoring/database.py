@@ -40,7 +40,7 @@ def session(database):
     try:
         yield run
     finally:
-        process.stdin.close()
+        process.terminate()  # what it has begun ends with it, also while it waits
         process.wait()
 
 
