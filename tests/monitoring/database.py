@@ -55,7 +55,8 @@ def make_traffic():
     sql("shop", "SELECT fence_acquire('lease:1', 'me', '1 hour'); SELECT fence_acquire('lease:2', 'me', '1 ms');"
         "CREATE TABLE baskets (id int); SELECT fence_attach('baskets', 'basket:{id}', 'fence_token', 'unfenced=warn');"
         "ALTER ROLE shop IN DATABASE shop SET fencelock.enforce = 'warn';"
-        "SELECT fence_issue('old'); UPDATE fence_issuer SET changed_at = now() - interval '40 days' WHERE resource = 'old'")
+        "SELECT fence_issue('old');"
+        "UPDATE fence_issuer SET changed_at = now() - interval '40 days' WHERE resource = 'old'")
     sql("other", 'SELECT "Fence it".fence_check(\'plain\', 7); SELECT "Fence it".fence_check(\'plain\', 9)')
 
 
