@@ -47,7 +47,7 @@ inline bool forget_session_state(pqxx::connection& connection)
 {
     pqxx::nontransaction tx{connection};
 #if PQXX_VERSION_MAJOR < 7
-    if (!tx.exec("SELECT 1 FROM pg_catalog.pg_prepared_statements LIMIT 1").empty())
+    if (!tx.exec("SELECT FROM pg_catalog.pg_prepared_statement() LIMIT 1").empty())
         return false;
 #endif
     tx.exec("DISCARD ALL");
