@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +22,9 @@ constexpr int most_at_one_server = 4;
 
 // How long a helper waits for more to do.
 constexpr std::chrono::seconds linger{1};
+
+// Before it is tried again.
+constexpr milliseconds pause_without_memory{100};
 
 } // namespace
 
@@ -64,8 +66,8 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     void start_threads();
     void call_helper();
     void start_helper();
-    void wake_keeper_for(steady::time_point due);
-    void move(entries::iterator one, steady::time_point to);
+    void wake_keeper_for(steady::time_point due) noexcept;
+    void move(entries::iterator one, steady::time_point to) noexcept;
     void drop(entries::iterator one);
     queues::iterator to_serve();
     bool has_work() { return to_serve() != queues_.end(); }
@@ -105,8 +107,13 @@ void renewer::schedule::add(std::shared_ptr<lease> const& one, steady::time_poin
 {
     std::lock_guard const guard{mutex_};
     start_threads();
-    entries_.emplace(one.get(), entry{one, first});
-    by_time_.emplace(first, one.get());
+    auto const at = entries_.emplace(one.get(), entry{one, first}).first;
+    try {
+        by_time_.emplace(first, one.get());
+    } catch (...) {
+        entries_.erase(at);
+        throw;
+    }
     wake_keeper_for(first);
 }
 
@@ -158,8 +165,15 @@ void renewer::schedule::keep_time()
         }
         auto const seen = entries_.at(key);
         guard.unlock();
-        look_at(key, seen);
+        bool looked = true;
+        try {
+            look_at(key, seen);
+        } catch (std::exception const&) { // no memory: it is due still, and looked at again
+            looked = false;
+        }
         guard.lock();
+        if (!looked)
+            first_changed_.wait_for(guard, pause_without_memory);
     }
 }
 
@@ -274,7 +288,7 @@ void renewer::schedule::call_helper()
         return; // one of them is free, or about to be
     try {
         start_helper();
-    } catch (std::system_error const&) { // those that there are will do it, if later
+    } catch (std::exception const&) { // no thread, no memory: those that there are do it, if later
     }
 }
 
@@ -291,17 +305,18 @@ void renewer::schedule::start_helper()
 
 // Only where it would come too late. What ends in the meantime does not wake it either: so of locks
 // that are held for moments, one in a third of a TTL does.
-void renewer::schedule::wake_keeper_for(steady::time_point due)
+void renewer::schedule::wake_keeper_for(steady::time_point due) noexcept
 {
     if (due < keeper_sleeps_until_)
         first_changed_.notify_one();
 }
 
-void renewer::schedule::move(entries::iterator one, steady::time_point to)
+void renewer::schedule::move(entries::iterator one, steady::time_point to) noexcept
 {
-    by_time_.erase({one->second.wakes, one->first});
+    auto node = by_time_.extract({one->second.wakes, one->first}); // needs no memory
     one->second.wakes = to;
-    by_time_.emplace(to, one->first);
+    node.value().first = to;
+    by_time_.insert(std::move(node));
     wake_keeper_for(to);
 }
 
