@@ -96,8 +96,8 @@ std::string schema_of_extension(pqxx::transaction_base& tx)
     return found[0][0].as<std::string>();
 }
 
-database::database(std::optional<std::string> const& conninfo, std::size_t most_idle)
-    : most_idle_{most_idle}, resetters_{most_resetters}
+database::database(std::optional<std::string> const& conninfo, std::size_t most_idle, bool resets)
+    : most_idle_{most_idle}, resets_{resets}, resetters_{most_resetters}
 {
     if (conninfo)
         conninfo_ = with_defaults(*conninfo);
@@ -131,6 +131,7 @@ void database::give_back(std::unique_ptr<database_session> session) noexcept
 try {
     if (!session || !session->connection->is_open())
         return;
+    session->is_used = session->is_used && resets_;
     bool const is_used = session->is_used;
     {
         std::lock_guard const guard{mutex_};
