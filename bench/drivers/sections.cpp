@@ -4,9 +4,9 @@
 //   sections VARIANT REDIS_PORT CLIENTS SECONDS
 //
 // VARIANT is unfenced or hand_written (bare hiredis and libpqxx; the latter compares and writes the
-// token in the UPDATE), fenced (fencelock's client, on a guarded table), or fenced_without_reset (the same, which leaves
-// sessions as they are). The database is the one that libpq's environment tells; the table is
-// called after the variant. Prints one line, see print_figures.
+// token in the UPDATE), fenced (fencelock's client, on a guarded table), or fenced_without_reset
+// (the same, which leaves sessions as they are). The database is the one that libpq's environment
+// tells; the table is called after the variant. Prints one line, see print_figures.
 #include <fencelock/fencelock.hpp>
 
 #include <cstdlib>
