@@ -113,6 +113,24 @@ TEST(renewal, that_is_under_way_is_waited_for_by_a_release)
     EXPECT_EQ(issuer->renewals_beside_release(), 0u);
 }
 
+// What is still due then starts no thread that nobody would wait for: the process would end with
+// it.
+TEST(renewal, of_a_client_that_ends_is_waited_for_with_all_that_was_due)
+{
+    for (int i = 0; i < 30; ++i) {
+        auto const issuer = std::make_shared<held_up_issuer>();
+        auto locks = std::make_unique<client>(issuer, shared_postgres().conninfo());
+        std::vector<lock> held;
+        for (int j = 0; j < 50; ++j)
+            held.push_back(locks->acquire("slow", {.ttl = 300ms, .wait = 120s}));
+        EXPECT_TRUE(wait_until([&] { return issuer->held_up() > 0 || !held.back().held(); }));
+        std::thread other{[&] { issuer->let_go(); }};
+        held.clear();
+        locks.reset();
+        other.join();
+    }
+}
+
 TEST(renewal, at_a_server_that_does_not_answer_delays_nobody_elses)
 {
     auto const issuer = std::make_shared<held_up_issuer>();
