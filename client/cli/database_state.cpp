@@ -79,8 +79,7 @@ database_state database_view::look(std::string const& resource)
         return state;
     auto const row =
         ask("SELECT issued, " + running("lease_owner") + ", " + running("lease_token") + ", " +
-            running("(1000 * extract(epoch FROM lease_until - pg_catalog.clock_timestamp()))"
-                    "::bigint") +
+            running(detail::sql_milliseconds("lease_until - pg_catalog.clock_timestamp()")) +
             " FROM " + table() + " WHERE resource = " + name);
     if (row.empty())
         return state;

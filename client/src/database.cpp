@@ -30,10 +30,6 @@ constexpr milliseconds set_up_limit{2000};
 // A reset is much shorter than a transaction: so few keep up with many.
 constexpr std::size_t most_resetters = 2;
 
-// Behind SELECT: this server's clock, in ms.
-constexpr char const* clock_in_ms =
-    "(1000 * extract(epoch FROM pg_catalog.clock_timestamp()))::bigint";
-
 std::string first_line(std::string_view text)
 {
     while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
@@ -200,7 +196,7 @@ database::call_in_time(std::function<std::string(database_session&)> const& writ
             [&](database_session& session) {
                 return "SELECT late, ms, CASE WHEN NOT late THEN " + write_expression(session) +
                        " END FROM (SELECT ms, ms >= " + server_time_at(deadline) +
-                       " AS late FROM (SELECT " + clock_in_ms + " AS ms OFFSET 0) AS c) AS t";
+                       " AS late FROM (SELECT " + sql_clock() + " AS ms OFFSET 0) AS c) AS t";
             },
             resource, deadline, unresolved);
         note_server_time(row.at(1));
@@ -331,7 +327,7 @@ try {
                                         steady::now() + set_up_limit};
     pqxx::nontransaction tx{*session->connection};
     session->schema = schema_of_extension(tx);
-    auto const known = tx.exec("SELECT " + session->schema + ".fence_history(), " + clock_in_ms);
+    auto const known = tx.exec("SELECT " + session->schema + ".fence_history(), " + sql_clock());
     note_history(known[0][0].as<std::string>());
     note_server_time(known[0][1].as<std::string>());
     return session;
