@@ -345,14 +345,21 @@ $$;
 COMMENT ON FUNCTION fence_end_guards(regclass, text[]) IS
     'takes the guards off a table and its partitions, and leaves their marks where a guard with these arguments looks for them';
 
+-- Which names a template can give: two that differ in the names of columns alone may give the same ones.
+CREATE FUNCTION fence_template_shape(resource text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT regexp_replace(resource, '\{([^{}\\]|\\.)*\}', '{}', 'g');
+$$;
+COMMENT ON FUNCTION fence_template_shape(text) IS 'a resource template without the names of its columns';
+
 CREATE FUNCTION fence_is_template_elsewhere(target regclass, resource text, to_rows boolean) RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (
-        SELECT FROM pg_trigger t
-        WHERE t.tgfoid = @extschema@.fence_guard_oid()
-          AND position(convert_to('resource=' || resource, getdatabaseencoding()) || '\x00'::bytea IN t.tgargs) = 1
+        SELECT FROM pg_trigger t CROSS JOIN LATERAL @extschema@.fence_guard_arguments(t.tgargs) a (arguments)
+        WHERE t.tgfoid = @extschema@.fence_guard_oid() AND t.tgtype & 1 = 1
+          AND @extschema@.fence_template_shape(@extschema@.fence_guard_argument(a.arguments, 'resource', NULL)) = @extschema@.fence_template_shape(resource)
           AND t.tgrelid <> target AND t.tgrelid NOT IN (SELECT relid FROM pg_partition_tree(target))
-          AND (to_rows OR position('\x006d61726b3d726f7700'::bytea IN t.tgargs) > 0)); -- mark=row between zero bytes
+          AND (to_rows OR 'mark=row' = ANY (a.arguments)));
 $$;
 COMMENT ON FUNCTION fence_is_template_elsewhere(regclass, text, boolean) IS
     'whether another table is guarded with the template, and one of both has its marks in its rows';
@@ -373,7 +380,7 @@ BEGIN
     END IF;
     -- A row that is its own mark must be all of its resource, also beside other tables.
     -- Another fence_attach may be at it with the same template.
-    PERFORM pg_advisory_xact_lock(guard::bigint << 32 | hashtext(resource)::bigint & 4294967295);
+    PERFORM pg_advisory_xact_lock(guard::bigint << 32 | hashtext(@extschema@.fence_template_shape(resource))::bigint & 4294967295);
     IF @extschema@.fence_is_template_elsewhere(target, resource, to_rows) THEN
         RAISE EXCEPTION 'resource template "%" guards another table as well, which mark=row does not allow', resource
             USING ERRCODE = '22023', HINT = 'Give each table a template of its own, or use mark=resource for all of them.';
@@ -534,7 +541,7 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_require_one_row(regclass, smallint[]), fence_guard_argument(text[], text, text), fence_guard_arguments(bytea),
     fence_is_guarded(oid), fence_unguarded_children(regclass), fence_resource_name(oid, text[], record),
     fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
-    fence_is_template_elsewhere(regclass, text, boolean), fence_require_guardable(regclass, text, boolean, boolean),
+    fence_template_shape(text), fence_is_template_elsewhere(regclass, text, boolean), fence_require_guardable(regclass, text, boolean, boolean),
     fence_attach(regclass, text, name, text[]), fence_detach(regclass), fence_grant_functions(regrole, name[]),
     fence_grant(regrole) FROM PUBLIC;
 

@@ -29,6 +29,7 @@ GRANT EXECUTE ON FUNCTION fence_stat_counters(), fence_audit(), fence_guard_oid(
     fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
     fence_validate_guard(oid, text[]), fence_require_one_row(regclass, smallint[]), fence_may_set(oid, text),
     fence_is_guarded(oid), fence_unguarded_children(regclass), fence_is_template_elsewhere(regclass, text, boolean),
+    fence_template_shape(text),
     fence_outdated_grants()
     TO fencelock_exporter;
 COMMIT;

@@ -37,6 +37,18 @@ std::string first_line(std::string_view text)
     return std::string{text.substr(0, text.find('\n'))};
 }
 
+// What a server's error says. Its time is up (57014) where it waits for somebody: nothing else
+// takes so long.
+std::string told_by(std::exception const& e, std::string const& resource)
+{
+    if (sqlstate_of(e) != "57014")
+        return "PostgreSQL: " + first_line(e.what());
+    return "PostgreSQL: the request for \"" + resource +
+           "\" was still waiting when its time was up, as for an open transaction that has claimed "
+           "it with an older token, or issues it: pg_stat_activity shows who is idle in "
+           "transaction, and fencelock.preempt_after has such sessions ended";
+}
+
 // Throws what a server's error means for a call, or returns where it is worth repeating.
 // `unresolved`: an earlier try may have taken effect.
 void judge(std::exception const& e, std::string const& resource, bool unresolved = false)
@@ -48,7 +60,7 @@ void judge(std::exception const& e, std::string const& resource, bool unresolved
             refused->resource = resource;
         throw_refusal(*refused);
     }
-    auto const why = "PostgreSQL: " + first_line(e.what());
+    auto const why = told_by(e, resource);
     if (dynamic_cast<std::system_error const*>(&e)) // no thread to watch the time
         throw issuer_unavailable{why, resource};
     switch (fault_of(sqlstate_of(e))) {
