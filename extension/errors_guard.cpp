@@ -152,7 +152,9 @@ void report_unguarded_child(Relation child, Relation parent)
 {
     ereport(WARNING, (errmsg("table \"%s\" inherits from guarded table \"%s\" and has no guard",
                              RelationGetRelationName(child), RelationGetRelationName(parent)),
-                      errhint("Call fence_attach for it as well, with the same arguments."),
+                      child->rd_rel->relkind == RELKIND_FOREIGN_TABLE
+                          ? errhint("A foreign table cannot be guarded: keep writers from it.")
+                          : errhint("Call fence_attach for it as well, with the same arguments."),
                       errtable(child)));
 }
 

@@ -44,8 +44,8 @@ BEGIN
         SELECT DISTINCT t.tgrelid::regclass FROM pg_event_trigger_ddl_commands() c
         CROSS JOIN LATERAL pg_partition_tree(c.objid) p
         JOIN pg_trigger t ON t.tgrelid = p.relid
-        WHERE c.classid = 'pg_class'::regclass AND c.object_type = 'table' AND t.tgparentid <> 0
-          AND t.tgfoid = @extschema@.fence_guard_oid() AND (t.tgenabled = 'O' OR tg_tag = 'CREATE TABLE')
+        WHERE c.classid = 'pg_class'::regclass AND c.object_type IN ('table', 'foreign table') AND t.tgparentid <> 0
+          AND t.tgfoid = @extschema@.fence_guard_oid() AND (t.tgenabled = 'O' OR c.command_tag LIKE 'CREATE %')
           AND NOT EXISTS (SELECT FROM pg_trigger s WHERE s.tgrelid = t.tgrelid AND s.tgfoid = t.tgfoid AND s.tgtype = 34)
     LOOP
         EXECUTE format('CREATE TRIGGER zz_fence_guard_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s()',
@@ -54,12 +54,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION fence_guard_partitions() IS 'event trigger: refuses TRUNCATE of partitions that come after fence_attach, too';
-CREATE EVENT TRIGGER fence_guard_partitions ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
+CREATE EVENT TRIGGER fence_guard_partitions ON ddl_command_end
+    WHEN TAG IN ('CREATE TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA', 'ALTER TABLE')
     EXECUTE FUNCTION fence_guard_partitions();
 
 CREATE FUNCTION fence_tell_unguarded() RETURNS event_trigger LANGUAGE c AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION fence_tell_unguarded() IS 'event trigger: warns where a partition is detached from a guarded table, or another table inherits from one';
-CREATE EVENT TRIGGER fence_tell_unguarded ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
+CREATE EVENT TRIGGER fence_tell_unguarded ON ddl_command_end
+    WHEN TAG IN ('CREATE TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER FOREIGN TABLE')
     EXECUTE FUNCTION fence_tell_unguarded();
 
 -- Rights of whoever guards tables of its own.
