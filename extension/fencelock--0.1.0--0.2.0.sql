@@ -131,6 +131,14 @@ BEGIN
            format('ALTER TABLE %s ENABLE TRIGGER %I', t.tgrelid::regclass, t.tgname)
     FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgenabled IN ('D', 'R');
 
+    RETURN QUERY -- own triggers that fire less often than CREATE EXTENSION had it, as pg_restore --disable-triggers leaves them
+    SELECT t.tgrelid::regclass::text, format('trigger %I does not fire as often as it has to', t.tgname),
+           format('ALTER TABLE %s ENABLE %sTRIGGER %I', t.tgrelid::regclass, CASE WHEN renews THEN 'ALWAYS ' END, t.tgname)
+               || CASE WHEN renews THEN '; SELECT fence_new_generation() where rows have come in meanwhile' ELSE '' END
+    FROM pg_trigger t CROSS JOIN LATERAL (SELECT t.tgfoid = '@extschema@.fence_renew_stamp()'::regprocedure) s (renews)
+    WHERE renews AND t.tgenabled <> 'A'
+       OR t.tgfoid = '@extschema@.fence_refuse_write()'::regprocedure AND t.tgenabled IN ('D', 'R');
+
     RETURN QUERY -- TRUNCATE passes by
     SELECT DISTINCT t.tgrelid::regclass::text, 'TRUNCATE is not refused', 'call fence_attach again'
     FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgtype & 1 = 1

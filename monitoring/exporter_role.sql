@@ -7,6 +7,15 @@
 -- May be run again. How the role logs in (a password, pg_hba.conf) is yours to say.
 \set ON_ERROR_STOP on
 
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'fencelock') THEN
+        RAISE EXCEPTION 'database % has no extension fencelock', quote_ident(current_database())
+            USING HINT = 'CREATE EXTENSION fencelock there first. Nothing was changed.';
+    END IF;
+END
+$$;
+
 SELECT quote_ident(n.nspname) AS fencelock_schema
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'fencelock' \gset
 SET search_path = :fencelock_schema;
