@@ -37,7 +37,10 @@ extern "C" pg_result* PQexec(pg_conn* connection, char const* sql)
     if (!drop && !garble)
         return result;
     clear(result);
-    return garble ? empty_result(connection, fatal_error) : nullptr;
+    if (drop)
+        return nullptr;
+    original(connection, nullptr); // for its message, which the next call takes over
+    return empty_result(connection, fatal_error);
 }
 
 namespace fencelock::test {
