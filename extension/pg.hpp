@@ -40,7 +40,6 @@ extern "C" {
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "nodes/value.h"
-#include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "pgstat.h"
 #include "port/atomics.h"

@@ -134,10 +134,10 @@ TEST_F(cli_run, a_run_within_a_run_presents_both_tokens)
 TEST_F(cli_run, who_is_killed_leaves_a_program_whose_writes_are_fenced)
 {
     shared_postgres().query("CREATE TABLE orphans (name text PRIMARY KEY, n int)");
-    shared_postgres().query("SELECT \"Fence it\".fence_attach('orphans', 'orphan {name}')");
-    shared_postgres().query("SELECT \"Fence it\".fence_check('orphan a', 1)");
+    shared_postgres().query("SELECT \"Fence it\".fence_attach('orphans', 'orphan:{name}')");
+    shared_postgres().query("SELECT \"Fence it\".fence_check('orphan:a', 1)");
     shared_postgres().query("INSERT INTO orphans VALUES ('a', 0, 1)");
-    resource = "orphan a";
+    resource = "orphan:a";
     test_support::temporary_directory const signs{"fencelock-orphan"};
 
     auto program = psql("UPDATE orphans SET n = n + 1 RETURNING 'n is ' || n");
@@ -156,7 +156,7 @@ TEST_F(cli_run, who_is_killed_leaves_a_program_whose_writes_are_fenced)
 
     shared_redis().command({"DEL", lock_key(resource)}); // as its TTL does
     auto const next = run(psql("UPDATE orphans SET n = 10"));
-    EXPECT_EQ(next.code, 0) << next.err;
+    ASSERT_EQ(next.code, 0) << next.err;
     std::ofstream{signs.path() / "late"};
     EXPECT_TRUE(killed.says("is stale"));
     EXPECT_EQ(shared_postgres().query("SELECT n FROM orphans"), "10");
