@@ -143,8 +143,10 @@ void report_detached_partition(Relation partition, Relation parent)
         WARNING,
         (errmsg("table \"%s\" is not guarded any more", RelationGetRelationName(partition)),
          errdetail("It was detached from guarded table \"%s\".", RelationGetRelationName(parent)),
-         errhint("Call fence_attach for it where it is still written to, else fence_detach: "
-                 "TRUNCATE of it is still refused."),
+         errhint(
+             "Call fence_attach for it where it is still written to (with mark=row, if that was "
+             "so, and a template of its own then), else fence_detach: TRUNCATE of it is still "
+             "refused."),
          errtable(partition)));
 }
 
