@@ -277,7 +277,7 @@ milliseconds parse_duration(std::string_view text, std::string_view option)
         return usage_error{std::string{option} + " is a duration like 500ms, 30s or 5m, not \"" +
                            std::string{text} + "\""};
     };
-    if (failure != std::errc{} || number < 0)
+    if (failure != std::errc{} || text.starts_with('-'))
         throw bad();
     if (number == 0 && unit.empty())
         return milliseconds{0};

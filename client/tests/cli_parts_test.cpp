@@ -88,8 +88,8 @@ TEST(cli_arguments, durations_have_units)
     EXPECT_EQ(parse_duration("5m", "--ttl"), 5min);
     EXPECT_EQ(parse_duration("2h", "--ttl"), 2h);
     EXPECT_EQ(parse_duration("365d", "--ttl"), 24h * 365);
-    for (auto const* wrong : {"", "s", "30", "1.5s", "-1s", "5 s", "5S", "99999999999999999999s",
-                              "9223372036854775807d"})
+    for (auto const* wrong : {"", "s", "30", "1.5s", "-1s", "-0", "5 s", "5S",
+                              "99999999999999999999s", "9223372036854775807d"})
         EXPECT_THROW(parse_duration(wrong, "--ttl"), usage_error) << wrong;
 }
 
