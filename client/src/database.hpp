@@ -70,11 +70,11 @@ class database {
     std::vector<std::string> call(std::function<std::string(database_session&)> const& write_sql,
                                   std::string const& resource, steady::time_point deadline);
 
-    /// The same; `repeated` tells whether an earlier try, which was not answered, may have taken
+    /// The same; `unresolved` tells whether an earlier try, which was not answered, may have taken
     /// effect.
     std::vector<std::string> call(std::function<std::string(database_session&)> const& write_sql,
                                   std::string const& resource, steady::time_point deadline,
-                                  bool& repeated);
+                                  bool& unresolved);
 
     /// The value of an expression, "" for NULL, as call(); but a request that the server executes
     /// after the deadline, by then unexpected, does nothing.
