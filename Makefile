@@ -33,6 +33,14 @@ $(OBJS): $(wildcard extension/*.hpp) Makefile
 prove_installcheck:
 	$(prove_installcheck)
 
+# What PGXN takes: HEAD, as NAME-VERSION.zip.
+DIST_DIR ?= .
+dist_name = $(EXTENSION)-$(EXTENSION_VERSION)
+
+.PHONY: dist
+dist:
+	git archive --format=zip --prefix=$(dist_name)/ --output='$(DIST_DIR)/$(dist_name).zip' HEAD
+
 # The client: library, headers, CMake package, pkg-config file, and the command line.
 PREFIX ?= /usr/local
 CLIENT_BUILD ?= build/client

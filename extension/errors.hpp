@@ -73,6 +73,8 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
 // What is told, not raised.
 void log_reset(std::string_view resource, token before, token after);
 void report_no_stat();
+void report_detached_partition(Relation partition, Relation parent);
+void report_unguarded_child(Relation child, Relation parent);
 
 // Arguments of a guard, all with the guard's table named.
 [[noreturn]] void raise_guard_argument(Relation table, const char* problem, const char* hint);
@@ -81,10 +83,13 @@ void report_no_stat();
 [[noreturn]] void raise_guard_no_column(Relation table, const char* column);
 [[noreturn]] void raise_guard_token_type(Relation table, AttrNumber column);
 [[noreturn]] void raise_guard_generated_column(Relation table, AttrNumber column);
+[[noreturn]] void raise_guard_default_token(Relation table, AttrNumber column);
 [[noreturn]] void raise_guard_relation_kind(Relation table);
 [[noreturn]] void raise_guard_resource_length(Relation table, size_t length);
 [[noreturn]] void raise_guard_null_column(Relation table, AttrNumber column);
+[[noreturn]] void raise_not_row_of(Oid table);
 [[noreturn]] void raise_guard_protocol();
+[[noreturn]] void raise_event_trigger_protocol();
 [[noreturn]] void raise_guard_truncate(Relation table);
 
 } // namespace fencelock

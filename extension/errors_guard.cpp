@@ -66,6 +66,21 @@ void raise_guard_generated_column(Relation table, AttrNumber column)
     pg_unreachable();
 }
 
+void raise_guard_default_token(Relation table, AttrNumber column)
+{
+    Form_pg_attribute attribute =
+        TupleDescAttr(RelationGetDescr(table), AttrNumberGetAttrOffset(column));
+    ereport(ERROR,
+            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+             errmsg("token column \"%s\" of table \"%s\" has a default that is a token",
+                    NameStr(attribute->attname), RelationGetRelationName(table)),
+             errdetail("An INSERT that forgets its token would present that one."),
+             errhint("Drop the default or the identity property (NULL and 0 may stay), or use "
+                     "require=claim."),
+             errtablecol(table, column)));
+    pg_unreachable();
+}
+
 void raise_guard_relation_kind(Relation table)
 {
     ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -98,6 +113,13 @@ void raise_guard_null_column(Relation table, AttrNumber column)
     pg_unreachable();
 }
 
+void raise_not_row_of(Oid table)
+{
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("not a row of the table with OID %u", table)));
+    pg_unreachable();
+}
+
 void raise_guard_protocol()
 {
     ereport(ERROR,
@@ -106,6 +128,32 @@ void raise_guard_protocol()
                     "EACH ROW, or as a BEFORE TRUNCATE trigger"),
              errhint("fence_attach creates both.")));
     pg_unreachable();
+}
+
+void raise_event_trigger_protocol()
+{
+    ereport(ERROR, (errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+                    errmsg("fence_tell_unguarded must be called as an event trigger")));
+    pg_unreachable();
+}
+
+void report_detached_partition(Relation partition, Relation parent)
+{
+    ereport(
+        WARNING,
+        (errmsg("table \"%s\" is not guarded any more", RelationGetRelationName(partition)),
+         errdetail("It was detached from guarded table \"%s\".", RelationGetRelationName(parent)),
+         errhint("Call fence_attach for it where it is still written to, else fence_detach: "
+                 "TRUNCATE of it is still refused."),
+         errtable(partition)));
+}
+
+void report_unguarded_child(Relation child, Relation parent)
+{
+    ereport(WARNING, (errmsg("table \"%s\" inherits from guarded table \"%s\" and has no guard",
+                             RelationGetRelationName(child), RelationGetRelationName(parent)),
+                      errhint("Call fence_attach for it as well, with the same arguments."),
+                      errtable(child)));
 }
 
 void raise_guard_truncate(Relation table)

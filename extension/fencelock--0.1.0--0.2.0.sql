@@ -57,6 +57,25 @@ COMMENT ON FUNCTION fence_guard_partitions() IS 'event trigger: refuses TRUNCATE
 CREATE EVENT TRIGGER fence_guard_partitions ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
     EXECUTE FUNCTION fence_guard_partitions();
 
+CREATE FUNCTION fence_tell_unguarded() RETURNS event_trigger LANGUAGE c AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_tell_unguarded() IS 'event trigger: warns where a partition is detached from a guarded table, or another table inherits from one';
+CREATE EVENT TRIGGER fence_tell_unguarded ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
+    EXECUTE FUNCTION fence_tell_unguarded();
+
+-- Rights of whoever guards tables of its own.
+
+CREATE FUNCTION fence_grant_guards(role regrole) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM @extschema@.fence_grant_functions(role, ARRAY['fence_attach', 'fence_detach', 'fence_guard', 'fence_guard_oid',
+        'fence_guard_name', 'fence_guard_argument', 'fence_guard_arguments', 'fence_is_guarded', 'fence_unguarded_children',
+        'fence_validate_guard', 'fence_require_guardable', 'fence_require_one_row', 'fence_carry_marks', 'fence_end_guards', 'fence_resource_name', 'fence_raise_mark',
+        'fence_token']);
+END
+$$;
+COMMENT ON FUNCTION fence_grant_guards(regrole) IS
+    'lets a role guard the tables that it owns; such a role can move every mark, so it is trusted';
+
 -- Counters.
 
 CREATE FUNCTION fence_stat_counters(
@@ -83,32 +102,6 @@ COMMENT ON COLUMN fence_stat.not_issued IS 'refused with LF004';
 COMMENT ON COLUMN fence_stat.waits IS 'checks that had to wait for a transaction with an older token';
 
 -- What is protected, and how.
-
-CREATE FUNCTION fence_guard_argument(arguments text[], key text, standard text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce((SELECT substr(a, length(key) + 2) FROM unnest(arguments) AS u (a)
-                     WHERE starts_with(a, key || '=') LIMIT 1), standard);
-$$;
-COMMENT ON FUNCTION fence_guard_argument(text[], text, text) IS 'the value of one key=value argument of a guard';
-
--- The catalog keeps a trigger's arguments one after another, each ended by a zero byte.
-CREATE FUNCTION fence_guard_arguments(stored bytea) RETURNS text[]
-LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    rest bytea := stored;
-    at int;
-    found text[] := '{}';
-BEGIN
-    LOOP
-        at := position('\x00'::bytea IN rest);
-        EXIT WHEN at = 0;
-        found := found || convert_from(substring(rest FROM 1 FOR at - 1), getdatabaseencoding());
-        rest := substring(rest FROM at + 1);
-    END LOOP;
-    RETURN found;
-END
-$$;
-COMMENT ON FUNCTION fence_guard_arguments(bytea) IS 'the arguments of a trigger, out of pg_trigger.tgargs';
 
 CREATE VIEW fence_attachment AS
     SELECT t.tgrelid::pg_catalog.regclass AS target,
@@ -142,11 +135,15 @@ BEGIN
       AND NOT EXISTS (SELECT FROM pg_trigger s WHERE s.tgrelid = t.tgrelid AND s.tgfoid = guard AND s.tgtype = 34);
 
     RETURN QUERY -- rows of children are written without the guard
-    SELECT c.oid::regclass::text, format('inherits from guarded table %s and has no guard', t.tgrelid::regclass),
+    SELECT DISTINCT child::text, format('inherits from guarded table %s and has no guard', t.tgrelid::regclass),
            'call fence_attach for it as well'
-    FROM pg_trigger t JOIN pg_inherits i ON i.inhparent = t.tgrelid JOIN pg_class c ON c.oid = i.inhrelid
-    WHERE t.tgfoid = guard AND t.tgtype & 1 = 1
-      AND NOT EXISTS (SELECT FROM pg_trigger s WHERE s.tgrelid = c.oid AND s.tgfoid = guard AND s.tgtype & 1 = 1);
+    FROM pg_trigger t CROSS JOIN LATERAL @extschema@.fence_unguarded_children(t.tgrelid) c (child)
+    WHERE t.tgfoid = guard AND t.tgtype & 1 = 1;
+
+    RETURN QUERY -- what is left of a guard, as on a partition that was detached
+    SELECT t.tgrelid::regclass::text, 'TRUNCATE is refused, but other writes are not guarded',
+           'call fence_attach where it is written to, else fence_detach'
+    FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgtype = 34 AND NOT @extschema@.fence_is_guarded(t.tgrelid);
 
     RETURN QUERY -- writes that a guard's trigger does not fire for
     SELECT t.tgrelid::regclass::text, format('trigger %I does not fire for INSERT, UPDATE and DELETE of every row', t.tgname),
@@ -166,7 +163,7 @@ BEGIN
     FROM @extschema@.fence_attachment a WHERE a.unfenced = 'warn';
 
     RETURN QUERY -- arguments that fail at the first firing, or that the table does not live up to any more
-    SELECT a.target::text, p.problem, 'call fence_attach again'
+    SELECT a.target::text, p.problem, 'call fence_attach again, which tells what to do'
     FROM @extschema@.fence_attachment a
     JOIN pg_trigger t ON t.tgrelid = a.target AND t.tgfoid = guard AND t.tgtype & 1 = 1
     CROSS JOIN LATERAL @extschema@.fence_guard_problem(a.target, @extschema@.fence_guard_arguments(t.tgargs)) p (problem)
@@ -187,6 +184,10 @@ BEGIN
     JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock'
     CROSS JOIN LATERAL aclexplode(c.relacl) x
     WHERE c.relkind = 'r' AND x.grantee <> c.relowner AND x.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER');
+
+    RETURN QUERY -- whom an update of the extension has left behind
+    SELECT NULL::text, format('role %I may issue tokens, but not ask what became of a commit', o.role), format('call fence_grant(%L)', o.role)
+    FROM @extschema@.fence_outdated_grants() o;
 
     RETURN QUERY -- wear
     SELECT c.oid::regclass::text, format('its oldest multixact is %s old', mxid_age(c.relminmxid)), 'VACUUM it'
@@ -240,6 +241,17 @@ END
 $$;
 COMMENT ON FUNCTION fence_guard_problem(regclass, text[]) IS 'what is wrong with a guard''s arguments by now; NULL: nothing';
 
+-- fence_grant gives what the present version has; who was granted under an earlier one lacks what came later.
+CREATE FUNCTION fence_outdated_grants() RETURNS TABLE (role name) LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT r.rolname FROM pg_roles r
+    WHERE EXISTS (SELECT FROM pg_proc p CROSS JOIN LATERAL aclexplode(p.proacl) x
+                  WHERE p.oid = '@extschema@.fence_issue(text, bigint, bigint, text)'::regprocedure AND x.grantee = r.oid AND x.grantee <> p.proowner)
+      AND NOT (has_function_privilege(r.oid, '@extschema@.fence_receipt()', 'EXECUTE')
+               AND has_function_privilege(r.oid, '@extschema@.fence_outcome(text)', 'EXECUTE'));
+$$;
+COMMENT ON FUNCTION fence_outdated_grants() IS 'the roles for which fence_grant has to be called once more after an update';
+
 -- Apart, so that it is only parsed where has_parameter_privilege exists (15 and newer).
 CREATE FUNCTION fence_may_set(role oid, parameter text) RETURNS boolean LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -250,5 +262,19 @@ $$;
 COMMENT ON FUNCTION fence_may_set(oid, text) IS 'whether a role may set a parameter that is for superusers';
 
 REVOKE ALL ON FUNCTION fence_prune(interval), fence_reset(text, bigint), fence_new_generation(), fence_stat_counters(),
-    fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
-    fence_audit(), fence_may_set(oid, text), fence_guard_partitions(), fence_receipt(), fence_outcome(text) FROM PUBLIC;
+    fence_guard_problem(regclass, text[]), fence_audit(), fence_may_set(oid, text), fence_guard_partitions(),
+    fence_tell_unguarded(), fence_grant_guards(regrole), fence_outdated_grants(),
+    fence_receipt(), fence_outcome(text) FROM PUBLIC;
+
+-- Whoever had all that fence_grant gave before should have what it gives now. Given here it would belong to the extension:
+-- pg_dump would leave it out, and DROP ROLE would leave it behind.
+DO $$
+DECLARE
+    roles text;
+BEGIN
+    SELECT string_agg(format('fence_grant(%L)', role), ', ' ORDER BY role) INTO roles FROM @extschema@.fence_outdated_grants();
+    IF roles IS NOT NULL THEN
+        RAISE WARNING 'roles that fence_grant was called for lack rights on new functions' USING HINT = 'Call ' || roles || '.';
+    END IF;
+END
+$$;

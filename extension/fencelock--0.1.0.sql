@@ -45,7 +45,8 @@ CREATE TABLE fence_history_state (
     CONSTRAINT fence_history_state_pkey PRIMARY KEY (name)
 ) USING heap;
 ALTER TABLE fence_history_state ALTER COLUMN name SET STORAGE PLAIN, ALTER COLUMN identity SET STORAGE PLAIN;
-COMMENT ON TABLE fence_history_state IS 'the generation of tokens, and the database history that it was started in';
+COMMENT ON TABLE fence_history_state IS
+    'the generation of tokens, and the database history that it was started in; and the histories in which the extension was installed';
 
 -- Never dumped: a copy of the database must not have the original's stamps.
 CREATE TABLE fence_issuer_stamp (
@@ -54,8 +55,7 @@ CREATE TABLE fence_issuer_stamp (
     CONSTRAINT fence_issuer_stamp_pkey PRIMARY KEY (name)
 ) USING heap;
 ALTER TABLE fence_issuer_stamp ALTER COLUMN name SET STORAGE PLAIN, ALTER COLUMN stamp SET STORAGE PLAIN;
-COMMENT ON TABLE fence_issuer_stamp IS
-    'changes whenever fence_issuer is written by anything but fencelock; and the history in which the extension was installed';
+COMMENT ON TABLE fence_issuer_stamp IS 'changes whenever fence_issuer is written by anything but fencelock';
 
 SELECT pg_catalog.pg_extension_config_dump('fence_resource', '');
 SELECT pg_catalog.pg_extension_config_dump('fence_issuer', '');
@@ -160,6 +160,49 @@ CREATE FUNCTION fence_guard_oid() RETURNS oid LANGUAGE sql STABLE SET search_pat
 $$;
 COMMENT ON FUNCTION fence_guard_oid() IS 'the OID of fence_guard';
 
+CREATE FUNCTION fence_guard_argument(arguments text[], key text, standard text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce((SELECT substr(a, length(key) + 2) FROM unnest(arguments) AS u (a)
+                     WHERE starts_with(a, key || '=') LIMIT 1), standard);
+$$;
+COMMENT ON FUNCTION fence_guard_argument(text[], text, text) IS 'the value of one key=value argument of a guard';
+
+-- The catalog keeps a trigger's arguments one after another, each ended by a zero byte.
+CREATE FUNCTION fence_guard_arguments(stored bytea) RETURNS text[]
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    rest bytea := stored;
+    at int;
+    found text[] := '{}';
+BEGIN
+    LOOP
+        at := position('\x00'::bytea IN rest);
+        EXIT WHEN at = 0;
+        found := found || convert_from(substring(rest FROM 1 FOR at - 1), getdatabaseencoding());
+        rest := substring(rest FROM at + 1);
+    END LOOP;
+    RETURN found;
+END
+$$;
+COMMENT ON FUNCTION fence_guard_arguments(bytea) IS 'the arguments of a trigger, out of pg_trigger.tgargs';
+
+CREATE FUNCTION fence_is_guarded(target oid) RETURNS boolean LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = target AND tgfoid = @extschema@.fence_guard_oid() AND tgtype & 1 = 1);
+$$;
+COMMENT ON FUNCTION fence_is_guarded(oid) IS 'whether a table has a guard for its rows';
+
+-- Behind a child that has a guard of its own, that one is asked.
+CREATE FUNCTION fence_unguarded_children(target regclass) RETURNS SETOF regclass LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+    WITH RECURSIVE child (relation) AS (
+        SELECT inhrelid FROM pg_inherits WHERE inhparent = target AND NOT @extschema@.fence_is_guarded(inhrelid)
+        UNION
+        SELECT i.inhrelid FROM child JOIN pg_inherits i ON i.inhparent = child.relation
+        WHERE NOT @extschema@.fence_is_guarded(i.inhrelid))
+    SELECT relation::regclass FROM child ORDER BY relation::regclass::text COLLATE "C";
+$$;
+COMMENT ON FUNCTION fence_unguarded_children(regclass) IS 'the tables that inherit from a table and have no guard';
+
 -- A name for the guard that sorts behind the table's other BEFORE ROW triggers, which fire in the order of their names.
 CREATE FUNCTION fence_guard_name(target regclass) RETURNS name LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
@@ -203,6 +246,125 @@ $$;
 COMMENT ON FUNCTION fence_require_one_row(regclass, smallint[]) IS
     'raises 22023 unless the columns cover a unique key of the table';
 
+-- Where a table's marks move from its rows to fence_resource, back, or to another column of the rows, they are carried over
+-- between the end of the former guard and the beginning of the new one, under a lock that keeps all others out: marks to
+-- the highest token in their rows, rows to the mark of their resource; what is higher stays. Marks are locked in the
+-- order of their names, in which clients claim several.
+
+CREATE FUNCTION fence_resource_name(target oid, arguments text[], of_row record) RETURNS text
+    LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_resource_name(oid, text[], record) IS
+    'the resource that a guard with these arguments would find for a row of the table';
+
+CREATE FUNCTION fence_raise_mark(resource text, mark bigint) RETURNS void
+    LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_raise_mark(text, bigint) IS 'raises a mark to a token that a row has, unless it is as high already';
+
+CREATE FUNCTION fence_carry_marks(target regclass, former text[], arguments text[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET row_security = off AS $$ -- an error where a policy would hide rows
+DECLARE
+    former_column name := @extschema@.fence_guard_argument(former, 'token', NULL);
+    new_column name := @extschema@.fence_guard_argument(arguments, 'token', NULL);
+    from_rows boolean := 'mark=row' = ANY (former);
+    to_rows boolean := 'mark=row' = ANY (arguments);
+    former_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(former, 'resource', NULL)];
+    new_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(arguments, 'resource', NULL)];
+    guarded_rows text := CASE WHEN (SELECT relkind FROM pg_class WHERE oid = target) = 'r' THEN 'ONLY ' ELSE '' END || target || ' AS guarded';
+    mark text; -- of a row, as SQL
+    rows_left boolean;
+    carried record;
+BEGIN
+    IF from_rows = to_rows AND (NOT from_rows OR former_column = new_column) THEN
+        RETURN;
+    END IF;
+    IF from_rows AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = former_column AND NOT attisdropped) THEN
+        IF to_rows THEN
+            RETURN; -- the column was renamed: the marks are where the new guard looks for them
+        END IF;
+        RAISE EXCEPTION 'the marks of table % are in column "%", which does not exist any more', target, former_column
+            USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first.';
+    END IF;
+    IF NOT from_rows THEN
+        BEGIN
+            PERFORM @extschema@.fence_validate_guard(target, former_names);
+        EXCEPTION WHEN undefined_column THEN
+            RAISE EXCEPTION 'the marks of table % are under the names of a former guard: %', target, SQLERRM
+                USING ERRCODE = '55000', HINT = 'If that column was renamed, attach with mark=resource and its new name first.';
+        END;
+    END IF;
+
+    IF NOT to_rows THEN
+        FOR carried IN EXECUTE format(
+            'SELECT @extschema@.fence_resource_name(%s, %L, guarded.*) COLLATE "C" AS resource, max(guarded.%I) AS mark
+             FROM %s WHERE guarded.%3$I > 0 GROUP BY 1 ORDER BY 1', target::oid, new_names, former_column, guarded_rows)
+        LOOP
+            PERFORM @extschema@.fence_raise_mark(carried.resource, carried.mark);
+        END LOOP;
+        RETURN;
+    END IF;
+
+    mark := CASE WHEN from_rows THEN format('guarded.%I', former_column)
+            ELSE format('@extschema@.fence_token(@extschema@.fence_resource_name(%s, %L, guarded.*))', target::oid, former_names) END;
+    EXECUTE format('UPDATE %s SET %I = %s WHERE coalesce(guarded.%2$I, 0) < %3$s', guarded_rows, new_column, mark);
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark) INTO rows_left;
+    IF rows_left THEN
+        RAISE EXCEPTION 'rows of table % do not take over the marks of their resources', target
+            USING ERRCODE = '55000', HINT = 'Disable the trigger or rule that keeps column "' || new_column || '" from being updated.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION fence_carry_marks(regclass, text[], text[]) IS 'carries the marks of a table over from the place where a former guard kept them';
+
+CREATE FUNCTION fence_end_guards(target regclass, arguments text[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    former_tables regclass[];
+    former_arguments bytea[];
+BEGIN
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RAISE EXCEPTION 'the guard of table % cannot be replaced in a transaction that reads by an older snapshot', target
+            USING ERRCODE = '25001', HINT = 'Call fence_attach in a READ COMMITTED transaction.';
+    END IF;
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target); -- before the guards are read: others may replace them
+    SELECT array_agg(tgrelid::regclass), array_agg(tgargs) INTO former_tables, former_arguments FROM pg_trigger
+        WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target)
+          AND tgfoid = @extschema@.fence_guard_oid() AND tgtype & 1 = 1 AND tgparentid = 0;
+    PERFORM @extschema@.fence_detach(target);
+    FOR i IN 1 .. coalesce(cardinality(former_tables), 0) LOOP
+        PERFORM @extschema@.fence_carry_marks(former_tables[i], @extschema@.fence_guard_arguments(former_arguments[i]), arguments);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION fence_end_guards(regclass, text[]) IS
+    'takes the guards off a table and its partitions, and leaves their marks where a guard with these arguments looks for them';
+
+CREATE FUNCTION fence_require_guardable(target regclass, resource text, to_rows boolean) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    guard oid := @extschema@.fence_guard_oid();
+BEGIN
+    IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = target AND tgfoid = guard AND tgparentid <> 0) THEN
+        RAISE EXCEPTION 'table % is guarded already, through the table that it is a partition of', target
+            USING ERRCODE = '55000', HINT = 'Attach and detach the guard at the partitioned table.';
+    END IF;
+    IF EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock'
+               WHERE d.classid = 'pg_class'::regclass AND d.objid = target AND d.deptype = 'e') THEN
+        RAISE EXCEPTION 'table % is fencelock''s own and cannot be guarded', target USING ERRCODE = '0A000';
+    END IF;
+    -- A row that is its own mark must be all of its resource, also beside other tables.
+    IF EXISTS (SELECT FROM pg_trigger t
+               WHERE t.tgfoid = guard AND position(convert_to('resource=' || resource, getdatabaseencoding()) || '\x00'::bytea IN t.tgargs) = 1
+                 AND t.tgrelid <> target AND t.tgrelid NOT IN (SELECT relid FROM pg_partition_tree(target))
+                 AND (to_rows
+                      OR position('\x006d61726b3d726f7700'::bytea IN t.tgargs) > 0)) THEN -- mark=row between zero bytes
+        RAISE EXCEPTION 'resource template "%" guards another table as well, which mark=row does not allow', resource
+            USING ERRCODE = '22023', HINT = 'Give each table a template of its own, or use mark=resource for all of them.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION fence_require_guardable(regclass, text, boolean) IS
+    'raises what other tables and their guards have against a guard with this template on the table';
+
 CREATE FUNCTION fence_attach(target regclass, resource text, token name DEFAULT 'fence_token',
                              VARIADIC options text[] DEFAULT '{}')
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -214,24 +376,17 @@ DECLARE
     template_columns smallint[];
     guard oid := @extschema@.fence_guard_oid();
     part regclass;
+    unguarded text[];
 BEGIN
     IF target IS NULL OR resource IS NULL OR options IS NULL THEN
         RAISE EXCEPTION 'the arguments "target", "resource" and "options" of fence_attach must not be NULL'
             USING ERRCODE = '22004';
     END IF;
-    IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = target AND tgfoid = guard AND tgparentid <> 0) THEN
-        RAISE EXCEPTION 'table % is guarded already, through the table that it is a partition of', target
-            USING ERRCODE = '55000', HINT = 'Attach and detach the guard at the partitioned table.';
-    END IF;
-
     IF token LIKE '%=%' THEN
         RAISE EXCEPTION '"%" is no name of a token column', token
             USING ERRCODE = '22023', HINT = 'Options follow the token column, as in fence_attach(''orders'', ''order:{id}'', ''fence_token'', ''mark=row'').';
     END IF;
-    IF EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'fencelock'
-               WHERE d.classid = 'pg_class'::regclass AND d.objid = target AND d.deptype = 'e') THEN
-        RAISE EXCEPTION 'table % is fencelock''s own and cannot be guarded', target USING ERRCODE = '0A000';
-    END IF;
+    PERFORM @extschema@.fence_require_guardable(target, resource, 'mark=row' = ANY (options));
 
     arguments := array['resource=' || resource];
     IF token IS NOT NULL THEN
@@ -243,18 +398,10 @@ BEGIN
     END IF;
     arguments := arguments || options;
     template_columns := @extschema@.fence_validate_guard(target, arguments);
+    PERFORM @extschema@.fence_validate_guard(relid, arguments) FROM pg_partition_tree(target) JOIN pg_class c ON c.oid = relid
+        WHERE c.relkind IN ('r', 'p'); -- a partition may have a default of its own
     IF 'mark=row' = ANY (arguments) THEN
         PERFORM @extschema@.fence_require_one_row(target, template_columns);
-    END IF;
-
-    -- A row that is its own mark must be all of its resource, also beside other tables.
-    IF EXISTS (SELECT FROM pg_trigger t
-               WHERE t.tgfoid = guard AND position(convert_to('resource=' || resource, getdatabaseencoding()) || '\x00'::bytea IN t.tgargs) = 1
-                 AND t.tgrelid <> target AND t.tgrelid NOT IN (SELECT relid FROM pg_partition_tree(target))
-                 AND ('mark=row' = ANY (arguments)
-                      OR position('\x006d61726b3d726f7700'::bytea IN t.tgargs) > 0)) THEN -- mark=row between zero bytes
-        RAISE EXCEPTION 'resource template "%" guards another table as well, which mark=row does not allow', resource
-            USING ERRCODE = '22023', HINT = 'Give each table a template of its own, or use mark=resource for all of them.';
     END IF;
 
     SELECT string_agg(quote_literal(a), ', ' ORDER BY n),
@@ -268,7 +415,9 @@ BEGIN
                    WHERE tgrelid = target AND tgfoid = guard AND tgname = wanted_name AND tgtype = 31
                      AND tgenabled IN ('O', 'A') AND tgqual IS NULL AND cardinality(tgattr::int2[]) = 0
                      AND tgargs = stored) THEN
-        PERFORM @extschema@.fence_detach(target);
+        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target) AND tgfoid = guard) THEN
+            PERFORM @extschema@.fence_end_guards(target, arguments);
+        END IF;
         EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',
                        wanted_name, target, guard::regproc, literals);
     END IF;
@@ -284,6 +433,13 @@ BEGIN
                            part, guard::regproc);
         END IF;
     END LOOP;
+
+    unguarded := ARRAY(SELECT @extschema@.fence_unguarded_children(target)::text);
+    IF unguarded <> '{}' THEN
+        RAISE WARNING 'tables that inherit from table % are not guarded: %', target,
+                array_to_string(unguarded[:5], ', ') || CASE WHEN cardinality(unguarded) > 5 THEN format(' and %s more', cardinality(unguarded) - 5) ELSE '' END
+            USING HINT = 'Call fence_attach for each of them as well, with the same arguments.';
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION fence_attach(regclass, text, name, text[]) IS
@@ -314,20 +470,26 @@ COMMENT ON FUNCTION fence_detach(regclass) IS 'takes the guard off a table; its 
 
 -- Rights. By default nobody but superusers may execute anything.
 
-CREATE FUNCTION fence_grant(role regrole) RETURNS void LANGUAGE plpgsql
+CREATE FUNCTION fence_grant_functions(role regrole, names name[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     home regnamespace := (SELECT pronamespace FROM pg_proc WHERE oid = @extschema@.fence_guard_oid());
-    functions text;
 BEGIN
     IF role IS NULL THEN
         RAISE EXCEPTION 'argument "role" must not be NULL' USING ERRCODE = '22004';
     END IF;
-    SELECT string_agg(oid::regprocedure::text, ', ') INTO functions FROM pg_proc
-        WHERE pronamespace = home AND proname IN ('fence_check', 'fence_try', 'fence_token', 'fence_issue',
-            'fence_acquire', 'fence_renew', 'fence_release', 'fence_history', 'fence_receipt', 'fence_outcome');
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO %s', home, role);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', functions, role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s',
+        (SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc WHERE pronamespace = home AND proname = ANY (names)), role);
+END
+$$;
+COMMENT ON FUNCTION fence_grant_functions(regrole, name[]) IS 'lets a role execute functions of fencelock';
+
+CREATE FUNCTION fence_grant(role regrole) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM @extschema@.fence_grant_functions(role, ARRAY['fence_check', 'fence_try', 'fence_token', 'fence_issue',
+        'fence_acquire', 'fence_renew', 'fence_release', 'fence_history', 'fence_receipt', 'fence_outcome']);
 END
 $$;
 COMMENT ON FUNCTION fence_grant(regrole) IS
@@ -337,9 +499,13 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_token(text), fence_issue(text, bigint, bigint, text), fence_acquire(text, text, interval),
     fence_renew(text, text, bigint, interval), fence_release(text, text, bigint), fence_history(), fence_guard(),
     fence_validate_guard(oid, text[]), fence_guard_oid(), fence_guard_name(regclass),
-    fence_require_one_row(regclass, smallint[]), fence_attach(regclass, text, name, text[]), fence_detach(regclass),
+    fence_require_one_row(regclass, smallint[]), fence_guard_argument(text[], text, text), fence_guard_arguments(bytea),
+    fence_is_guarded(oid), fence_unguarded_children(regclass), fence_resource_name(oid, text[], record),
+    fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
+    fence_require_guardable(regclass, text, boolean),
+    fence_attach(regclass, text, name, text[]), fence_detach(regclass), fence_grant_functions(regrole, name[]),
     fence_grant(regrole) FROM PUBLIC;
 
 -- The history in which tokens may start at 1. A copy from before the first issue, such as a standby that missed it, is
--- another one.
-INSERT INTO fence_issuer_stamp VALUES ('installation', fence_history());
+-- another one; so is a database into which a dump has brought the row of another history.
+INSERT INTO fence_history_state SELECT 'installed as ' || id, 0, id, pg_catalog.now() FROM fence_history() AS id;

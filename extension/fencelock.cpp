@@ -17,8 +17,11 @@
 #include "receipt.hpp"
 #include "refusals.hpp"
 #include "resource_name.hpp"
+#include "row_resource.hpp"
 #include "settings.hpp"
 #include "stat.hpp"
+#include "token_column.hpp"
+#include "unguarded_tables.hpp"
 
 FENCELOCK_EXPORTS_BEGIN
 extern "C" {
@@ -39,6 +42,9 @@ PG_FUNCTION_INFO_V1(fence_receipt);
 PG_FUNCTION_INFO_V1(fence_outcome);
 PG_FUNCTION_INFO_V1(fence_guard);
 PG_FUNCTION_INFO_V1(fence_validate_guard);
+PG_FUNCTION_INFO_V1(fence_resource_name);
+PG_FUNCTION_INFO_V1(fence_raise_mark);
+PG_FUNCTION_INFO_V1(fence_tell_unguarded);
 PG_FUNCTION_INFO_V1(fence_prune);
 PG_FUNCTION_INFO_V1(fence_reset);
 PG_FUNCTION_INFO_V1(fence_new_generation);
@@ -88,19 +94,21 @@ const text* require_short(const text* value, const char* name)
     return value;
 }
 
-constexpr int64 longest_ttl = 366 * USECS_PER_DAY;
-
-// In microseconds; months count as 30 days. False outside longest days either way.
-bool span_of(const Interval* interval, int64 longest_days, int64& span)
+// Reads an interval as extract(epoch FROM ...) does: a year has 365.25 days, another month 30. In
+// microseconds; false where it is not between least and that many years.
+bool span_between(const Interval* interval, int64 least, int64 years, int64& span)
 {
-    // Each field first, so that the sum can't overflow.
-    if (interval->month < -longest_days || interval->month > longest_days ||
-        interval->day < -longest_days || interval->day > longest_days ||
-        interval->time < -longest_days * USECS_PER_DAY ||
-        interval->time > longest_days * USECS_PER_DAY)
+    constexpr int64 year = INT64CONST(1461) * USECS_PER_DAY / 4;
+    int64 longest = years * year;
+    // The fields first, so that the sum can't overflow.
+    auto within = [](int64 value, int64 limit) { return -limit <= value && value <= limit; };
+    if (!within(interval->month, years * MONTHS_PER_YEAR) ||
+        !within(interval->day, longest / USECS_PER_DAY) || !within(interval->time, longest))
         return false;
-    span = (interval->month * INT64CONST(30) + interval->day) * USECS_PER_DAY + interval->time;
-    return true;
+    span = interval->month / MONTHS_PER_YEAR * year +
+           (interval->month % MONTHS_PER_YEAR * INT64CONST(30) + interval->day) * USECS_PER_DAY +
+           interval->time;
+    return least <= span && span <= longest;
 }
 
 int64 ttl_argument(FunctionCallInfo fcinfo, int number)
@@ -108,7 +116,7 @@ int64 ttl_argument(FunctionCallInfo fcinfo, int number)
     if (PG_ARGISNULL(number))
         raise_null_argument("ttl");
     int64 span;
-    if (!span_of(PG_GETARG_INTERVAL_P(number), 366, span) || span < 1000 || span > longest_ttl)
+    if (!span_between(PG_GETARG_INTERVAL_P(number), 1000, 1, span))
         raise_bad_ttl();
     return span;
 }
@@ -118,7 +126,7 @@ int64 idle_argument(FunctionCallInfo fcinfo)
     if (PG_ARGISNULL(0))
         raise_null_argument("older_than");
     int64 span;
-    if (!span_of(PG_GETARG_INTERVAL_P(0), 36600, span) || span < 0)
+    if (!span_between(PG_GETARG_INTERVAL_P(0), 0, 100, span))
         raise_bad_idle_time();
     return span;
 }
@@ -283,21 +291,50 @@ Datum fence_guard(PG_FUNCTION_ARGS)
     PG_RETURN_POINTER(written);
 }
 
-// For fence_attach: raises what fence_guard would at its first firing, and returns the template's
-// columns.
+// For fence_attach: raises what fence_guard would at its first firing, and where the token column
+// supplies tokens by itself; returns the template's columns.
 Datum fence_validate_guard(PG_FUNCTION_ARGS)
 {
     Relation table = relation_open(PG_GETARG_OID(0), AccessShareLock);
-    Datum* elements;
-    int count;
-    deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &elements,
-                      nullptr, &count);
-    char** arguments = static_cast<char**>(palloc(sizeof(char*) * std::max(count, 1)));
-    for (int i = 0; i < count; i++)
-        arguments[i] = TextDatumGetCString(elements[i]);
-    guard_config config = compile_guard_config(table, count, arguments);
+    guard_config config = compile_guard_config(table, PG_GETARG_ARRAYTYPE_P(1));
+    if (config.require == stamp_rule::any && config.token_column != InvalidAttrNumber)
+        require_no_default_token(table, config.token_column);
     relation_close(table, NoLock);
     PG_RETURN_ARRAYTYPE_P(template_columns(config.resource));
+}
+
+// For fence_attach, where a table's marks move.
+Datum fence_resource_name(PG_FUNCTION_ARGS)
+{
+    name_buffer buffer;
+    std::string_view name =
+        resource_of_row(fcinfo->flinfo, PG_GETARG_OID(0), PG_GETARG_ARRAYTYPE_P(1),
+                        PG_GETARG_HEAPTUPLEHEADER(2), buffer);
+    PG_RETURN_TEXT_P(text_of(name));
+}
+
+Datum fence_raise_mark(PG_FUNCTION_ARGS)
+{
+    begin_write(fcinfo, "fence_raise_mark()");
+    hashed_name resource = resource_argument(fcinfo);
+    token least = required_bigint(fcinfo, 1, "mark");
+    if (least < 1)
+        raise_bad_mark(least, resource);
+    // What this transaction has claimed counts without another look at the mark.
+    token claimed = claim_for(resource).presented;
+    if (claimed != no_token && claimed < least)
+        report_refusal(ERROR, {refusal::stale, claimed, least}, resource, nullptr);
+    raise_mark_to(resource, least);
+    PG_RETURN_VOID();
+}
+
+Datum fence_tell_unguarded(PG_FUNCTION_ARGS)
+{
+    if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+        raise_event_trigger_protocol();
+    tell_unguarded_tables(reinterpret_cast<EventTriggerData*>(fcinfo->context),
+                          get_func_namespace(fcinfo->flinfo->fn_oid));
+    PG_RETURN_NULL();
 }
 
 Datum fence_prune(PG_FUNCTION_ARGS)

@@ -246,6 +246,22 @@ guard_config compile_guard_config(Relation table, int count, char** arguments)
     return config;
 }
 
+guard_config compile_guard_config(Relation table, ArrayType* arguments)
+{
+    Datum* elements;
+    int count;
+    deconstruct_array(arguments, TEXTOID, -1, false, TYPALIGN_INT, &elements, nullptr, &count);
+    char** texts = static_cast<char**>(palloc(sizeof(char*) * std::max(count, 1)));
+    for (int i = 0; i < count; i++)
+        texts[i] = TextDatumGetCString(elements[i]);
+    return compile_guard_config(table, count, texts);
+}
+
+uint64 table_changes()
+{
+    return invalidations;
+}
+
 guard_config& find_config(Relation table, const Trigger* trigger)
 {
     cached_config& entry = entry_of(trigger->tgoid);

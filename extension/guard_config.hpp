@@ -45,5 +45,10 @@ inline guard_config& config_of(Relation table, const Trigger* trigger)
 // Compiles arguments as a trigger on the table would, in the current memory context.
 // Errors: 22023, 42703, 42804, 0A000, with the table named.
 guard_config compile_guard_config(Relation table, int count, char** arguments);
+guard_config compile_guard_config(Relation table, ArrayType* arguments);
+
+// Grows with every change of a table that this session has learnt of: what was compiled before may
+// be out of date.
+uint64 table_changes();
 
 } // namespace fencelock

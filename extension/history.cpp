@@ -15,9 +15,7 @@ enum history_column { column_name = 1, column_generation, column_identity, colum
 constexpr int history_columns = 4;
 constexpr std::string_view history_row_name = "generation";
 
-// Rows of fence_issuer_stamp.
-constexpr std::string_view issuer_stamp_name = "fence_issuer";
-constexpr std::string_view installation_name = "installation";
+constexpr std::string_view issuer_stamp_name = "fence_issuer"; // its row in fence_issuer_stamp
 
 // 2026-01-01 00:00 UTC, in PostgreSQL's microseconds since 2000-01-01.
 constexpr TimestampTz clock_origin = INT64CONST(9497) * USECS_PER_DAY;
@@ -28,27 +26,19 @@ int64 generation_by_clock()
     return std::max(INT64CONST(0), (GetCurrentTimestamp() - clock_origin) / clock_interval);
 }
 
-// Palloc'd; empty where there is none.
-std::string_view stamp_of(std::string_view name)
+// A statement trigger on fence_issuer renews the stamp, which the extension's own writes pass by:
+// so it tells a restore, a TRUNCATE or a hand-written change. Palloc'd.
+std::string_view issuer_stamp()
 {
     opened_table table = open_own_table(own_table::stamp, AccessShareLock);
-    row_versions row = find_row(table, name);
-    std::string_view stamp;
+    row_versions row = find_row(table, issuer_stamp_name);
+    std::string_view stamp = "none";
     if (row.settled.exists()) {
         bool is_null;
-        Datum value = column_of(table, row.settled.tuple, 2, is_null);
-        stamp = view_of(DatumGetTextPP(value));
+        stamp = view_of(DatumGetTextPP(column_of(table, row.settled.tuple, 2, is_null)));
     }
     close_own_table(table);
     return stamp;
-}
-
-// A statement trigger on fence_issuer renews the stamp, which the extension's own writes pass by:
-// so it tells a restore, a TRUNCATE or a hand-written change.
-std::string_view issuer_stamp()
-{
-    std::string_view stamp = stamp_of(issuer_stamp_name);
-    return stamp.empty() ? "none" : stamp;
 }
 
 // All by which a history can be told from another; palloc'd.
@@ -72,13 +62,6 @@ const char* id_of(int64 generation, std::string_view identity)
     return psprintf("%016" PRIx64, hash);
 }
 
-// Whether this is the history in which the extension was installed. Another one without a
-// generation may be a copy from before the first issue: of what was issued then it knows nothing.
-bool is_first_history(std::string_view identity)
-{
-    return stamp_of(installation_name) == id_of(0, identity);
-}
-
 struct stored_history {
     row_versions row;
     int64 generation;
@@ -86,6 +69,12 @@ struct stored_history {
 
     bool exists() const { return row.settled.exists(); }
 };
+
+std::string_view text_column(const opened_table& table, HeapTuple tuple, int column)
+{
+    bool is_null;
+    return view_of(DatumGetTextPP(column_of(table, tuple, column, is_null)));
+}
 
 stored_history history_in(const opened_table& table, const row_versions& row)
 {
@@ -95,8 +84,37 @@ stored_history history_in(const opened_table& table, const row_versions& row)
     bool is_null;
     HeapTuple tuple = row.settled.tuple;
     stored.generation = DatumGetInt64(column_of(table, tuple, column_generation, is_null));
-    stored.identity = view_of(DatumGetTextPP(column_of(table, tuple, column_identity, is_null)));
+    stored.identity = text_column(table, tuple, column_identity);
     return stored;
+}
+
+// Whether this is the history in which the extension was installed, and no other's data has come
+// into it. CREATE EXTENSION has left a row with the id of its history; a dump brings those of the
+// histories that it comes from. Any other history without a generation may be a copy from before
+// the first issue: of what was issued then it knows nothing.
+bool is_first_history(const opened_table& table, std::string_view identity)
+{
+    std::string_view id = id_of(0, identity);
+    bool installed_here = false;
+    bool others = false;
+    // What is committed or our own: these rows are never updated.
+    TableScanDesc scan = table_beginscan(table.heap, SnapshotSelf, 0, nullptr);
+    while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
+        if (text_column(table, tuple, column_name) == history_row_name)
+            continue;
+        bool ours = text_column(table, tuple, column_identity) == id;
+        installed_here = installed_here || ours;
+        others = others || !ours;
+    }
+    table_endscan(scan);
+    return installed_here && !others;
+}
+
+// Whether the generation belongs to this history. The first one, 0, has no row: nobody who issues
+// in a new installation has to write one, and keep others waiting for it.
+bool is_current(const opened_table& table, const stored_history& stored, std::string_view identity)
+{
+    return stored.exists() ? stored.identity == identity : is_first_history(table, identity);
 }
 
 // Writes over what find_and_lock_row has found; false where somebody else's first row was in the
@@ -117,7 +135,7 @@ bool store_generation(const opened_table& table, const stored_history& stored, i
 }
 
 // The generation of this history, if it is above `after`; else starts the next one. A new
-// installation starts with 0, so that its tokens are small.
+// installation has 0, so that its tokens are small.
 int64 generation_above(int64 after, std::string_view identity)
 {
     opened_table table = open_own_table(own_table::history, RowExclusiveLock);
@@ -125,10 +143,9 @@ int64 generation_above(int64 after, std::string_view identity)
     for (;;) {
         stored_history stored = history_in(table, find_and_lock_row(table, history_row_name, true));
         generation = stored.generation;
-        if (stored.exists() && stored.identity == identity && generation > after)
+        if (generation > after && is_current(table, stored, identity))
             break;
-        if (stored.exists() || !is_first_history(identity))
-            generation = next_generation(generation);
+        generation = next_generation(generation);
         if (store_generation(table, stored, generation, identity))
             break;
     }
@@ -136,23 +153,16 @@ int64 generation_above(int64 after, std::string_view identity)
     return generation;
 }
 
-stored_history read_history()
-{
-    opened_table table = open_own_table(own_table::history, AccessShareLock);
-    stored_history stored = history_in(table, find_row(table, history_row_name));
-    close_own_table(table);
-    return stored;
-}
-
 } // namespace
 
 int64 current_generation()
 {
     std::string_view identity = identity_now();
-    stored_history stored = read_history();
-    if (stored.exists() && stored.identity == identity)
-        return stored.generation;
-    return generation_above(-1, identity);
+    opened_table table = open_own_table(own_table::history, AccessShareLock);
+    stored_history stored = history_in(table, find_row(table, history_row_name));
+    bool current = is_current(table, stored, identity);
+    close_own_table(table);
+    return current ? stored.generation : generation_above(-1, identity);
 }
 
 int64 start_generation_after(int64 current)
@@ -174,7 +184,10 @@ int64 seconds_to_generation(int64 number)
 const char* history_id()
 {
     std::string_view identity = identity_now();
-    return id_of(read_history().generation, identity);
+    opened_table table = open_own_table(own_table::history, AccessShareLock);
+    stored_history stored = history_in(table, find_row(table, history_row_name));
+    close_own_table(table);
+    return id_of(stored.generation, identity);
 }
 
 } // namespace fencelock

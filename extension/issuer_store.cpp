@@ -149,15 +149,17 @@ void end_change(const issuer_change& change)
 token reservation_end(const issuer_change& change, token base, int64 n)
 {
     int64 generation = current_generation();
-    token start = std::max(base, start_of_generation(generation));
-    if (start <= start_of_generation(generation + 1) - n)
-        return start + n;
-    int64 next = next_generation(generation);
-    if (base <= start_of_generation(next + 1) - n) {
+    for (;;) {
+        token start = std::max(base, start_of_generation(generation));
+        if (start <= start_of_generation(generation + 1) - n)
+            return start + n;
+        int64 next = next_generation(generation);
+        if (base > start_of_generation(next + 1) - n)
+            break;
         if (base > start_of_generation(next))
             raise_foreign_generation(change.resource, base, seconds_to_generation(next + 1));
+        // Somebody else may have started another one than that: measured against it again.
         generation = start_generation_after(generation);
-        return std::max(base, start_of_generation(generation)) + n;
     }
     if (base > PG_INT64_MAX - n)
         raise_no_token_left(change.resource);

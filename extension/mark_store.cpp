@@ -319,6 +319,28 @@ void set_mark(const hashed_name& resource, token mark)
     close_own_table(table);
 }
 
+void raise_mark_to(const hashed_name& resource, token least)
+{
+    if (mark_of(resource) >= least)
+        return; // committed or our own, so nobody is waited for
+    opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
+    new_row values = form_row(resource, least, nullptr);
+    for (bool done = false; !done;) {
+        row_versions row = find_and_lock_row(table, resource, false);
+        if (row.settled.exists()) {
+            if (mark_in(table, row.settled) < least)
+                update_row(table, row.settled.tid(),
+                           {values.values, values.nulls, resource_columns});
+            break;
+        }
+        done = insert_row(table, {values.values, values.nulls, resource_columns});
+        // As in insert_mark: only now it is sure that no prune has left a higher floor unseen.
+        if (done && mark_in(table, find_row(table, floor_name).settled) > least)
+            delete_row(table, find_row(table, resource).settled.tid());
+    }
+    close_own_table(table);
+}
+
 bool take_idle_mark(const hashed_name& resource, TimestampTz idle_since, token limit, token& mark)
 {
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);

@@ -26,6 +26,10 @@ token highest_mark_of(const hashed_name& resource);
 // Sets the mark, down if need be, once nobody holds it. No owner is left.
 void set_mark(const hashed_name& resource, token mark);
 
+// Raises the mark to at least that, once nobody holds it, whatever was issued or retired; a mark or
+// a floor that is as high already stays.
+void raise_mark_to(const hashed_name& resource, token least);
+
 // The row whose mark is the floor: what unknown resources are measured against once others have
 // been pruned. Resources have no empty name.
 inline constexpr std::string_view floor_name = "";

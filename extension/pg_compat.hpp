@@ -163,6 +163,16 @@ inline TimestampTz start_of_checkpointer()
     return 0;
 }
 
+// Since 14 a partition may also be detached in two steps.
+inline bool detaches_partition(AlterTableType command)
+{
+#if PG_VERSION_NUM >= 140000
+    return command == AT_DetachPartition || command == AT_DetachPartitionFinalize;
+#else
+    return command == AT_DetachPartition;
+#endif
+}
+
 // For a module that is being preloaded.
 #if PG_VERSION_NUM >= 150000
 inline Size requested_shared_memory;

@@ -89,13 +89,11 @@ static compat::json_action_result claims_scalar(void* state, char* value, JsonTo
         FENCELOCK_JSON_ACTION_RETURN;
     }
     // A string of digits does as well: some languages have no integers beyond 2^53.
-    char* end = nullptr;
+    bool whole = (type == JSON_TOKEN_NUMBER || type == JSON_TOKEN_STRING) && *value != '\0' &&
+                 strspn(value, "0123456789") == strlen(value);
     errno = 0;
-    int64 presented = type == JSON_TOKEN_NUMBER || type == JSON_TOKEN_STRING
-                          ? static_cast<int64>(strtoll(value, &end, 10))
-                          : 0;
-    bool whole = end != nullptr && end != value && *end == '\0' && errno == 0;
-    if (!whole || presented < 1)
+    int64 presented = whole ? static_cast<int64>(strtoll(value, nullptr, 10)) : 0;
+    if (presented < 1 || errno != 0)
         note_problem(reader, "A token must be a whole number from 1 to 9223372036854775807.");
     size_t length = strlen(reader->name);
     if (length < 1 || length > max_resource_bytes)

@@ -1,5 +1,7 @@
 #include "token_column.hpp"
 
+#include "errors.hpp"
+
 namespace fencelock {
 
 namespace {
@@ -41,6 +43,20 @@ HeapTuple write_token_column(HeapTuple tuple, Relation table, AttrNumber column,
     Datum datum = Int64GetDatum(value);
     bool is_null = value == no_token;
     return heap_modify_tuple_by_cols(tuple, row, 1, &number, &datum, &is_null);
+}
+
+void require_no_default_token(Relation table, AttrNumber column)
+{
+    Node* expression = build_column_default(table, column);
+    if (expression == nullptr)
+        return;
+    Expr* value = expression_planner(reinterpret_cast<Expr*>(expression)); // folds constants
+    if (IsA(value, Const)) {
+        auto* constant = reinterpret_cast<Const*>(value);
+        if (constant->constisnull || DatumGetInt64(constant->constvalue) == no_token)
+            return;
+    }
+    raise_guard_default_token(table, column);
 }
 
 } // namespace fencelock

@@ -48,12 +48,18 @@ SELECT pg_temp.outcome_code($$SELECT fence_issue('bad:1', 1, -1)$$);
 -- A TTL lies between 1 ms and 1 year.
 SELECT pg_temp.outcome($$SELECT fence_acquire('bad:1', 'o', '0')$$);
 SELECT pg_temp.outcome_code(format('SELECT fence_acquire(''bad:1'', ''o'', %L)', ttl)) || ' ' || ttl
-    FROM unnest(ARRAY['-1 s', '999 microseconds', '1 year 1 mon', '367 days', '8785 hours', '178000000 years', '-178000000 years',
+    FROM unnest(ARRAY['-1 s', '999 microseconds', '1 year 1 mon', '13 mons', '366 days', '8767 hours', '178000000 years', '-178000000 years',
                       '1 mon -30 days', '2147483647 days', '100000000 hours']) AS ttl;
 SELECT pg_temp.outcome_code(format('SELECT fence_renew(''bad:1'', ''o'', 1, %L)', ttl)) || ' ' || ttl
-    FROM unnest(ARRAY['0', '-1 s', '367 days']) AS ttl;
-SELECT ttl FROM unnest(ARRAY['1 ms', '1 year', '12 mons', '366 days', '1 mon -29 days']::interval[]) AS ttl
+    FROM unnest(ARRAY['0', '-1 s', '366 days']) AS ttl;
+SELECT ttl FROM unnest(ARRAY['1 ms', '1 year', '12 mons', '365 days', '8766 hours', '1 mon -29 days']::interval[]) AS ttl
     WHERE fence_acquire('bad:ttl', 'o', ttl) IS NULL;
+
+-- So does the time that a prune leaves to what is idle, between 0 and 100 years.
+SELECT pg_temp.outcome($$SELECT fence_prune('-1 s')$$);
+SELECT pg_temp.outcome_code(format('SELECT fence_prune(%L)', idle)) || ' ' || idle
+    FROM unnest(ARRAY['100 years', '1200 mons', '36525 days', '876600 hours', '100 years 1 us', '1201 mons', '36526 days', '876601 hours', '100 years -1 mon 31 days',
+                      '178000000 years', '-1 year', '1 mon -31 days']) AS idle;
 
 -- Nothing of all this was kept.
 SELECT count(*) FROM fence_resource WHERE resource = 'bad:1' OR resource = '';

@@ -8,7 +8,7 @@ CREATE DATABASE regression_fencelock_history TEMPLATE template0;
 \set ECHO none
 \i sql/include/outcome.psql
 CREATE EXTENSION fencelock;
-CREATE FUNCTION generation() RETURNS bigint LANGUAGE sql AS $$ SELECT generation FROM fence_history_state $$;
+CREATE FUNCTION generation() RETURNS bigint LANGUAGE sql AS $$ SELECT max(generation) FROM fence_history_state $$;
 
 -- The first generation of a database is 0: tokens are small.
 SELECT fence_history() AS history \gset

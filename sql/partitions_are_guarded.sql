@@ -57,8 +57,9 @@ SELECT pg_temp.outcome_code('TRUNCATE ' || t) FROM unnest(ARRAY['measures_south'
 SELECT pg_temp.outcome($$SELECT fence_attach('measures_north', 'part:{id}')$$);
 SELECT pg_temp.outcome($$SELECT fence_detach('measures_north')$$);
 SELECT pg_temp.outcome_code($$DROP TRIGGER zz_fence_guard ON measures_north$$);
--- A partition that is detached keeps no guard, and can be guarded by itself.
+-- A partition that is detached keeps no guard, which is told, and can be guarded by itself.
 ALTER TABLE measures DETACH PARTITION measures_north;
+SELECT finding FROM fence_audit() WHERE target LIKE '%measures\_north';
 INSERT INTO measures_north (id, region) VALUES (9, 'north');
 SELECT fence_attach('measures_north', 'part:north:{id}');
 SELECT pg_temp.outcome_code($$DELETE FROM measures_north$$);
@@ -80,12 +81,48 @@ SELECT tableoid::regclass, id, note, fence_token FROM measures;
 SELECT fence_token('part:own:1:south'), fence_token('part:own:1:east');
 DROP TABLE measures, measures_north;
 
--- A child by inheritance has triggers of its own only; its parent's guard does not cover it.
+-- So is one that is found by the search_path alone, or has partitions itself; not one that has a guard of its own, nor
+-- what is detached from a table without guard.
+CREATE SCHEMA regress_fencelock_detached;
+SET search_path = regress_fencelock_detached, public;
+\set VERBOSITY default
+CREATE TABLE tree (id int, region text) PARTITION BY LIST (region);
+SELECT fence_attach('tree', 'tree:{id}');
+CREATE TABLE tree_1 PARTITION OF tree FOR VALUES IN ('a') PARTITION BY LIST (id);
+CREATE TABLE tree_1_1 PARTITION OF tree_1 FOR VALUES IN (1);
+CREATE TABLE tree_2 PARTITION OF tree FOR VALUES IN ('b');
+CREATE TRIGGER own_guard BEFORE INSERT OR UPDATE OR DELETE ON tree_2 FOR EACH ROW EXECUTE FUNCTION fence_guard('resource=own:{id}');
+ALTER TABLE tree DETACH PARTITION tree_1;
+ALTER TABLE tree DETACH PARTITION tree_2;
+ALTER TABLE tree_1 DETACH PARTITION tree_1_1;
+SELECT pg_temp.outcome_code('TRUNCATE tree_1_1');
+SELECT fence_detach('tree_1_1'), fence_detach('tree_1');
+TRUNCATE tree_1_1, tree_1;
+SELECT finding FROM fence_audit() WHERE target LIKE '%tree\_%';
+DROP TABLE tree, tree_1, tree_1_1, tree_2;
+\set VERBOSITY sqlstate
+RESET search_path;
+DROP SCHEMA regress_fencelock_detached;
+
+-- A child by inheritance has triggers of its own only; its parent's guard does not cover it. That is told.
 CREATE TABLE parent (id int);
 CREATE TABLE child () INHERITS (parent);
+CREATE TABLE grandchild () INHERITS (child);
+\set VERBOSITY default
 SELECT fence_attach('parent', 'part:{id}');
 SELECT pg_temp.outcome_code($$INSERT INTO parent VALUES (5)$$), pg_temp.outcome_code($$INSERT INTO child VALUES (5)$$);
+SELECT target, finding FROM fence_audit() WHERE target LIKE '%child' ORDER BY target COLLATE "C";
 SELECT fence_attach('child', 'part:{id}');
+SELECT target, finding FROM fence_audit() WHERE target LIKE '%child';
+CREATE TABLE many_1 () INHERITS (parent); CREATE TABLE many_2 () INHERITS (parent); CREATE TABLE many_3 () INHERITS (parent);
+CREATE TABLE many_4 () INHERITS (parent); CREATE TABLE many_5 () INHERITS (parent); CREATE TABLE many_6 () INHERITS (many_5);
+SELECT fence_attach('parent', 'part:{id}');
+ALTER TABLE many_1 NO INHERIT parent;
+ALTER TABLE many_1 INHERIT parent;
+ALTER TABLE many_1 ADD COLUMN other int;
+DROP TABLE many_1, many_2, many_3, many_4, many_6, many_5, grandchild;
+SELECT fence_attach('parent', 'part:{id}');
+\set VERBOSITY sqlstate
 SELECT pg_temp.outcome_code($$INSERT INTO child VALUES (5)$$), pg_temp.outcome_code($$UPDATE parent SET id = 6$$);
 DROP TABLE child, parent;
 

@@ -129,7 +129,7 @@ SELECT pg_temp.outcome_code($$SELECT fence_attach('partly_unique', 'row:{a}', 'f
     pg_temp.outcome_code($$SELECT fence_attach('partly_unique', 'row:{b}', 'fence_token', 'mark=row')$$);
 CREATE TABLE with_child (id int PRIMARY KEY);
 CREATE TABLE its_child () INHERITS (with_child);
-SELECT pg_temp.outcome($$SELECT fence_attach('with_child', 'row:{id}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome($$SELECT fence_attach('with_child', 'with_child:{id}', 'fence_token', 'mark=row')$$);
 CREATE TABLE no_key (id int);
 SELECT pg_temp.outcome_code($$SELECT fence_attach('no_key', 'row:{id}', 'fence_token', 'mark=row')$$);
 

@@ -57,11 +57,11 @@ SELECT fence_token('stamp:2');
 SELECT pg_temp.outcome_code($$INSERT INTO stamped SELECT 300 - n, 2, 'falling', 300 - n FROM generate_series(101, 110) AS n$$);
 SELECT fence_token('stamp:2'), count(*) FROM stamped WHERE owner_id = 2;
 
--- A column that an earlier trigger has changed is a stamp as well; a default too.
-CREATE TABLE stamped_by_trigger (id int, note text, fence_token bigint DEFAULT 7);
+-- A column that an earlier trigger has changed is a stamp as well.
+CREATE TABLE stamped_by_trigger (id int, note text, fence_token bigint);
 CREATE FUNCTION stamp_ninety() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.fence_token := 90; RETURN NEW; END $$;
 SELECT fence_attach('stamped_by_trigger', 'stamp:t:{id}');
-INSERT INTO stamped_by_trigger VALUES (1, 'by default');
+INSERT INTO stamped_by_trigger VALUES (1, 'stamped', 7);
 CREATE TRIGGER earlier BEFORE UPDATE ON stamped_by_trigger FOR EACH ROW EXECUTE FUNCTION stamp_ninety();
 UPDATE stamped_by_trigger SET note = 'by an earlier trigger';
 SELECT * FROM stamped_by_trigger;

@@ -97,6 +97,7 @@ CREATE TABLE grown (id int);
 INSERT INTO grown VALUES (1), (2);
 ALTER TABLE grown ADD COLUMN tenant text NOT NULL DEFAULT 'acme';
 ALTER TABLE grown ADD COLUMN fence_token bigint DEFAULT 3;
+ALTER TABLE grown ALTER COLUMN fence_token DROP DEFAULT;
 SELECT fence_attach('grown', 'tpl:{tenant}:{id}');
 UPDATE grown SET fence_token = 4 WHERE id = 1;
 SELECT fence_token('tpl:acme:1');

@@ -27,7 +27,7 @@ SET fencelock.claims = '{"set:1": 1, "set:1": 2}';
 \set VERBOSITY sqlstate
 SELECT value || ' ' || pg_temp.outcome_code(format('SET fencelock.claims = %L', value)) FROM unnest(ARRAY[
     '{"a": -1}', '{"a": 1.5}', '{"a": 1e3}', '{"a": 9223372036854775808}', '{"a": 99999999999999999999999}', '{"a": null}', '{"a": true}',
-    '{"a": "x"}', '{"a": ""}', '{"a": "1x"}', '{"a": "-1"}', '{"a": [1]}', '{"a": {"b": 1}}', '[1]', '["a", 1]', '1', '"a"', 'null',
+    '{"a": "x"}', '{"a": ""}', '{"a": "1x"}', '{"a": "-1"}', '{"a": "+1"}', '{"a": " 1"}', '{"a": "1 "}', '{"a": "\t1"}', '{"a": "0x1"}', '{"a": "1.0"}', '{"a": "0"}', '{"a": [1]}', '{"a": {"b": 1}}', '[1]', '["a", 1]', '1', '"a"', 'null',
     '{"a": 1', '{"a": 1}}', '{"a": 1} x', '{"a"}', '{a: 1}', '{"a": 1,}', '{"b": 1, "a": 2, "b": 3}', '[[[[', '{"a": "\u0000"}']) AS value;
 INSERT INTO legacy VALUES ('set:1', 'as it was');
 SELECT id, note, fence_token FROM legacy WHERE fence_token = 12;

@@ -40,7 +40,10 @@ my @for_nobody = (
 	"fence_new_generation()", "fence_audit()", "fence_stat_counters()", "fence_validate_guard('orders'::regclass, '{}')",
 	"fence_guard_oid()", "fence_guard_name('orders')", "fence_require_one_row('orders', '{}')",
 	"fence_guard_argument('{}', 'a', 'b')", "fence_guard_arguments('')", "fence_may_set(10, 'a')",
-	"fence_guard_problem(NULL, '{}')", "fence_guard_partitions()", "fence_guard()", "fence_renew_stamp()", "fence_refuse_write()");
+	"fence_is_guarded('orders'::regclass)", "fence_unguarded_children('orders')", "fence_raise_mark('r', 1)",
+	"fence_resource_name('orders'::regclass, '{}', ROW(1))", "fence_carry_marks('orders', '{}', '{}')", "fence_end_guards('orders', '{}')", "fence_require_guardable('orders', 'x', true)",
+	"fence_grant_functions('other', '{fence_issue}')", "fence_grant_guards('other')", "fence_outdated_grants()",
+	"fence_guard_problem(NULL, '{}')", "fence_guard_partitions()", "fence_tell_unguarded()", "fence_guard()", "fence_renew_stamp()", "fence_refuse_write()");
 my %tried = map { /^(\w+)/; $1 => 1 } (keys %for_applications, @for_nobody);
 is(value($node, "
 	SELECT string_agg(DISTINCT proname, ' ' ORDER BY proname) FROM pg_proc WHERE pronamespace = 'fences'::regnamespace
@@ -91,6 +94,21 @@ is(as_role('table_owner', "CREATE TRIGGER zz BEFORE INSERT OR UPDATE OR DELETE O
 	EXECUTE FUNCTION fences.fence_guard('resource=mine:{id}')"), '', 'unless it was trusted with it');
 is(as_role('table_owner', "INSERT INTO unguarded VALUES (1)"), 'LF002', 'then its table is guarded');
 is(as_role('table_owner', "SELECT fences.fence_check('mine:1', 1)"), '42501', 'and nothing else is granted with it');
+
+# One call lets an owner guard its tables, and present or issue nothing.
+$node->safe_psql('postgres', "
+	CREATE TABLE mine (id bigint PRIMARY KEY);
+	ALTER TABLE mine OWNER TO table_owner;
+	SELECT fences.fence_grant_guards('table_owner')");
+is(as_role('table_owner', "
+	SELECT fences.fence_attach('mine', 'own:{id}', 'fence_token', 'mark=row');
+	INSERT INTO mine VALUES (1, 1);
+	SELECT fences.fence_attach('mine', 'own:{id}');
+	SELECT fences.fence_attach('mine', 'own:{id}', 'other_token', 'mark=row');
+	SELECT fences.fence_detach('mine')"), '', 'an owner that was granted it guards its table');
+is(as_role('table_owner', "SELECT fences.$_"), '42501', "and may not call $_")
+  foreach ("fence_check('r', 1)", "fence_issue('i')", "fence_prune('0')", "fence_grant('other')", "fence_reset('r', 0)");
+is(as_role('table_owner', "SELECT fences.fence_attach('orders', 'x:{id}')"), '42501', "nor guard another's table");
 
 # A grant goes away as it came.
 $node->safe_psql('postgres', "CREATE ROLE leaver LOGIN; SELECT fences.fence_grant('leaver')");
@@ -171,6 +189,13 @@ like(
 	'among traps: the right one');
 like($admin->run("SELECT resource, ties FROM fences.fence_attachment WHERE resource OPERATOR(pg_catalog.=) 'less:{id}'"),
 	qr/^less:\{id\}\|reject$/m, 'among traps: it is listed');
+$admin->run("INSERT INTO admins VALUES (1, 3);
+	SELECT fences.fence_detach('admins');
+	ALTER TABLE admins ADD PRIMARY KEY (id);
+	SELECT fences.fence_attach('admins', 'less:{id}', 'fence_token', 'mark=row');
+	UPDATE admins SET fence_token = 5;
+	SELECT fences.fence_attach('admins', 'less:{id}')");
+is($admin->run("SELECT fences.fence_token('less:1')"), 5, 'among traps: marks are carried over');
 my $before = value($node, 'SELECT fences.fence_history()');
 $admin->run("UPDATE fences.fence_issuer SET first = first WHERE false");
 isnt(value($node, 'SELECT fences.fence_history()'), $before, 'among traps: a hand-written change renews the stamp');

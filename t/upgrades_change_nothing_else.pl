@@ -115,12 +115,24 @@ foreach my $version ('0.1.0')
 	is(sqlstate_of($node, "UPDATE orders SET fence_token = 2 WHERE id = 1", db => $db), 'LF001', "$version refuses");
 
 	my $before = value($node, $data_query, $db);
-	$node->safe_psql($db, 'ALTER EXTENSION fencelock UPDATE');
+	like(messages_of($node, 'ALTER EXTENSION fencelock UPDATE', db => $db),
+		qr/WARNING:  roles that fence_grant was called for lack rights on new functions\nHINT:  Call fence_grant\('app'\)\./m,
+		"$version: whose rights are to be completed is told");
 	is(value($node, "SELECT extversion FROM pg_extension WHERE extname = 'fencelock'", $db), $newest,
 		"$version is updated to $newest");
 	is(value($node, $data_query, $db), $before, "$version: data, guards, marks and history are as they were");
 
-	# Rights that were granted before stay; they are all that may differ.
+	# Rights that were granted before stay, and are completed as it was told.
+	is(sqlstate_of($node, 'SET ROLE app; SELECT fences.fence_receipt()', db => $db), '42501', "$version: a right is missing");
+	is(value($node, "SELECT remedy FROM fences.fence_audit() WHERE finding LIKE 'role app %'", $db), "call fence_grant('app')",
+		"$version: the audit tells it, too");
+	$node->safe_psql($db, "SELECT fences.fence_grant('app')");
+	is(sqlstate_of($node, 'SET ROLE app; SELECT fences.fence_receipt(), fences.fence_outcome($$1/2/3$$)', db => $db), '',
+		"$version: one call completes them");
+	is(value($node, "SELECT count(*) FROM fences.fence_audit() WHERE finding LIKE 'role app %'", $db), 0,
+		"$version: and there is nothing more to tell");
+
+	# They are all that may differ.
 	$node->safe_psql($db, "DROP OWNED BY app; DROP ROLE app");
 	my $updated = catalog_of($db);
 	if ($updated eq $fresh) { pass("$version: the catalogs are those of a new installation"); }

@@ -43,6 +43,7 @@ struct option {
     bool takes_value;
     unsigned commands;
     void (*set)(arguments&, std::string const& value);
+    bool may_be_repeated = false;
 };
 
 key_preset parse_keys(std::string_view text, std::string_view where)
@@ -74,7 +75,7 @@ std::string required(std::string const& value, std::string const& name)
 
 std::array<option, 12> const options{{
     {"redis", 0, true, everywhere,
-     [](arguments& a, std::string const& v) { a.redis.push_back(required(v, "--redis")); }},
+     [](arguments& a, std::string const& v) { a.redis.push_back(required(v, "--redis")); }, true},
     {"db", 0, true, everywhere,
      [](arguments& a, std::string const& v) { a.db = required(v, "--db"); }},
     {"keys", 0, true, everywhere,
@@ -208,8 +209,11 @@ class parser {
             throw usage_error{"only run takes a program: \"" + result_.program.front() + "\""};
     }
 
+    // Of two values one would be lost without a word; but several URLs are a Redlock.
     void set(option const& one, std::string const& value)
     {
+        if (one.takes_value && !one.may_be_repeated && is_used(one.name))
+            throw usage_error{"--" + std::string{one.name} + " is given twice"};
         used_.push_back(&one);
         one.set(result_, value);
     }

@@ -2,9 +2,12 @@
 
 #include <csignal>
 #include <iostream>
+#include <optional>
+#include <utility>
 
 #include "exit_code.hpp"
 #include "json.hpp"
+#include "messages.hpp"
 #include "session.hpp"
 #include "signals.hpp"
 #include "take_lock.hpp"
@@ -42,8 +45,8 @@ int tell(bool was_ours, char const* done, arguments const& given)
                   << std::endl;
     if (was_ours)
         return success;
-    std::cerr << "fencelock: the lock of \"" << *given.resource << "\" with token " << given.token
-              << " is not held by this owner: nothing was " << done << '\n';
+    say("the lock of \"" + *given.resource + "\" with token " + std::to_string(given.token) +
+        " is not held by this owner: nothing was " + done);
     return not_ours;
 }
 
@@ -69,15 +72,20 @@ try {
 int renew(arguments const& given)
 {
     session with{given};
-    return tell(with.client().renew({*given.resource, given.owner, given.token}, given.ttl),
-                "renewed", given);
+    std::optional<progress> busy{std::in_place, "renewing the lock of \"" + *given.resource + '"'};
+    auto const was_ours =
+        with.client().renew({*given.resource, given.owner, given.token}, given.ttl);
+    busy.reset();
+    return tell(was_ours, "renewed", given);
 }
 
 int release(arguments const& given)
 {
     session with{given};
-    return tell(with.client().release({*given.resource, given.owner, given.token}), "released",
-                given);
+    std::optional<progress> busy{std::in_place, "releasing the lock of \"" + *given.resource + '"'};
+    auto const was_ours = with.client().release({*given.resource, given.owner, given.token});
+    busy.reset();
+    return tell(was_ours, "released", given);
 }
 
 } // namespace fencelock::cli

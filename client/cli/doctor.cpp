@@ -8,6 +8,8 @@
 #include "commands.hpp"
 #include "exit_code.hpp"
 #include "json.hpp"
+#include "messages.hpp"
+#include "terminal.hpp"
 
 namespace fencelock::cli {
 
@@ -25,14 +27,18 @@ void print(finding const& one, bool json)
                          .text()
                   << '\n';
     else
-        std::cout << one.server << ": " << one.what << "\n    " << one.remedy << '\n';
+        std::cout << output().fitted(output().painted(one.server + ":", colour::yellow) + ' ' +
+                                         printable(one.what),
+                                     2)
+                  << '\n'
+                  << output().fitted("    " + printable(one.remedy), 4) << '\n';
 }
 
 } // namespace
 
 void findings::not_checked(std::string const& what) const
 {
-    std::cerr << "fencelock: " << server_ << ": not checked: " << what << '\n';
+    say(server_ + ": not checked: " + what);
 }
 
 std::int64_t local_ms()
@@ -56,18 +62,23 @@ void compare_clocks(findings& found, std::int64_t server_ms, std::int64_t before
 int doctor(arguments const& given)
 {
     int code = success;
-    for (auto const& [is_given, examine] : {std::pair{!given.redis.empty(), &examine_redis},
-                                            std::pair{given.db.has_value(), &examine_database}}) {
-        if (!is_given)
+    for (bool const is_redis : {true, false}) {
+        if (is_redis ? given.redis.empty() : !given.db)
             continue;
+        auto const examine = is_redis ? &examine_redis : &examine_database;
         std::vector<finding> found;
+        bool examined = false;
         try {
+            progress const busy{is_redis ? "looking at Redis" : "looking at the database"};
             examine(given, found);
+            examined = true;
         } catch (std::exception const& e) {
             code = report(e);
         }
         for (auto const& one : found)
             print(one, given.json);
+        if (found.empty() && examined && output().is_one() && !given.json)
+            std::cout << (is_redis ? "redis" : "database") << ": nothing found\n";
         if (!found.empty() && code == success)
             code = found_something;
     }

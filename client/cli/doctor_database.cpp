@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <memory>
 
 #include <fencelock/detail/pqxx_compat.hpp>
@@ -5,16 +7,22 @@
 #include <fencelock/version.hpp>
 
 #include "conninfo.hpp"
+#include "deadline_watch.hpp"
 #include "doctor.hpp"
+#include "unique_fd.hpp"
 
 namespace fencelock::cli {
 
 namespace {
 
+// Behind the limit that the server has itself: it does not answer at all.
+constexpr std::chrono::seconds silence_limit{15};
+
 class database_look {
   public:
     explicit database_look(std::string const& conninfo)
-    try : connection_{detail::with_defaults(conninfo)} {
+    try : connection_{detail::with_defaults(conninfo)},
+        socket_{::fcntl(connection_.sock(), F_DUPFD_CLOEXEC, 0)} {
         detail::forbid_reconnect(connection_);
         ask("SET statement_timeout = '10s'");
     } catch (pqxx::broken_connection const& e) {
@@ -23,6 +31,8 @@ class database_look {
 
     pqxx::result ask(std::string const& sql)
     try {
+        detail::deadline_watch::scope const watched{watch_, socket_.get(),
+                                                    detail::steady::now() + silence_limit};
         pqxx::nontransaction tx{connection_};
         return tx.exec(sql);
     } catch (pqxx::broken_connection const& e) {
@@ -34,6 +44,8 @@ class database_look {
 
   private:
     pqxx::connection connection_;
+    detail::unique_fd const socket_; // a duplicate, for watch_
+    detail::deadline_watch watch_;
 };
 
 void check_server(findings& found, database_look& database)

@@ -159,12 +159,37 @@ void check_clock(findings& found, redis_look& redis)
                    before, local_ms());
 }
 
+// A lock that never ends by itself keeps all others out for ever once its holder is gone.
+void check_ttls(findings& found, redis_look& redis, key_preset preset)
+try {
+    std::size_t count = 0;
+    std::string example;
+    redis.scan(detail::lock_pattern(preset), [&](std::string const& key) {
+        auto const left = redis.ask({"PTTL", key});
+        if (left.type != redis_reply::kind::integer || left.integer != -1)
+            return;
+        ++count;
+        example = key;
+    });
+    if (count > 0)
+        found.add(std::to_string(count) + (count == 1 ? " lock has" : " locks have") +
+                      " no TTL, and will never end by " +
+                      (count == 1 ? "itself: " : "themselves: ") + example +
+                      (count == 1 ? "" : ", for one"),
+                  "DEL it once nobody works under it, and have whoever sets it give a TTL: SET ... "
+                  "NX PX");
+} catch (configuration_error const& e) {
+    found.not_checked(std::string{"locks without a TTL, and `show` cannot list what is held ("} +
+                      e.what() + "): ACL SETUSER <user> +scan lets this user see both");
+}
+
 void check_server(findings& found, redis_look& redis, key_preset preset)
 {
     check_role(found, redis);
     check_eviction(found, redis, preset);
     check_persistence(found, redis, preset);
     check_clock(found, redis);
+    check_ttls(found, redis, preset);
 }
 
 void examine_one(std::string const& url, key_preset keys, std::vector<finding>& all)

@@ -4,6 +4,8 @@
 
 #include <fencelock/errors.hpp>
 
+#include "messages.hpp"
+
 namespace fencelock::cli {
 
 namespace {
@@ -34,7 +36,7 @@ exit_code code_of(std::exception const& e)
 int report(std::exception const& e)
 {
     auto const code = code_of(e);
-    std::cerr << "fencelock: " << e.what() << '\n';
+    say(e.what());
     if (is_any<usage_error>(e))
         std::cerr << "Try 'fencelock --help'.\n";
     return code;

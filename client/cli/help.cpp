@@ -31,7 +31,8 @@ Options:
   -V, --version     the version
 
 Arguments can be read by other users of the machine: passwords are better
-given by the environment.
+given by the environment. On a terminal, show and doctor use colours unless the
+variable NO_COLOR is set, and what takes more than two seconds says so.
 
 Exit codes: 0 done, 64 wrong usage, 69 no issuer can be reached, 75 not
 acquired in time, 76 lost or not ours, 77 the database refused the token,
@@ -112,13 +113,16 @@ constexpr std::string_view show_help =
     R"(Usage: fencelock [OPTION...] show [-r RESOURCE]
 
 Shows, in Redis: the holder, its token and remaining TTL, and the last token
-counted (of a Redlock: the holder on a majority, and what each server keeps); in PostgreSQL: the mark (the highest token accepted), the highest token
-issued, and the lease. Without RESOURCE, of every lock that is held now.
+counted (of a Redlock: the holder on a majority, and what each server keeps); in
+PostgreSQL: the mark (the highest token accepted), the highest token issued, and
+the lease. Without RESOURCE, of every lock that is held now.
 
 What is issued and leased in PostgreSQL is shown to roles that may read the
-table fence_issuer.
+table fence_issuer. Where one server cannot be asked, what the other knows is
+shown all the same.
 
-Exit codes: 0, or 69 where a server cannot be reached.
+Exit codes: 0, 69 where a server cannot be reached, 70 where something cannot be
+read.
 )";
 
 constexpr std::string_view doctor_help =
@@ -126,8 +130,8 @@ constexpr std::string_view doctor_help =
 
 Prints every setting of this Redis and this database that endangers locking, and
 what to change: eviction, persistence, a replica, missing rights, clocks that
-are apart, a missing or old extension, tokens that new connections present
-already, plain keys, and what fence_audit() finds.
+are apart, locks without a TTL, a missing or old extension, tokens that new
+connections present already, plain keys, and what fence_audit() finds.
 With sentinels it looks at each of them and at the primary; in a cluster at each
 primary, and what it knows of the cluster's state and slots; of a Redlock at each
 server, and whether one is listed twice or away.

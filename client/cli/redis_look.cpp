@@ -77,6 +77,18 @@ detail::redis_reply redis_look::need(std::vector<std::string> const& words)
     return reply;
 }
 
+void redis_look::scan(std::string const& pattern,
+                      std::function<void(std::string const&)> const& see)
+{
+    std::string cursor = "0";
+    do {
+        auto const page = need({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"});
+        cursor = page.elements.at(0).text;
+        for (auto const& key : page.elements.at(1).elements)
+            see(key.text);
+    } while (cursor != "0");
+}
+
 std::optional<std::string> redis_look::info(std::string const& section)
 {
     auto const reply = ask({"INFO", section});

@@ -1,6 +1,7 @@
 // A look at Redis, for show and doctor.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,11 +29,17 @@ class redis_look {
     void go_to(detail::redis_address const& server);
     void go_to_server_of(std::string const& key);
 
+    bool is_connected() const noexcept { return link_ != nullptr; }
+
     /// The reply, be it an error. Throws issuer_unavailable.
     detail::redis_reply ask(std::vector<std::string> const& words);
 
     /// The reply, but an error is thrown, as configuration_error or issuer_unavailable.
     detail::redis_reply need(std::vector<std::string> const& words);
+
+    /// Calls `see` with each key of this server that matches, some of them perhaps more than once.
+    /// Throws as need().
+    void scan(std::string const& pattern, std::function<void(std::string const&)> const& see);
 
     /// A section of INFO; nothing where this user may not see it.
     std::optional<std::string> info(std::string const& section);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <utility>
 
@@ -11,6 +10,8 @@
 
 #include "exit_code.hpp"
 #include "keys.hpp"
+#include "messages.hpp"
+#include "terminal.hpp"
 
 namespace fencelock::cli {
 
@@ -41,49 +42,71 @@ void read_lock(redis_state& state, std::string value, bool is_redlock)
         state.owner = std::move(value);
 }
 
+// The reply; where that is an error, as for a key of another type, it is noted and nothing
+// returned.
+std::optional<redis_reply> read(redis_look& redis, redis_state& state,
+                                std::vector<std::string> const& words)
+{
+    auto reply = redis.ask(words);
+    if (reply.type != redis_reply::kind::error)
+        return reply;
+    state.trouble += (state.trouble.empty() ? "" : "; ") + words[1] + ": " + reply.text;
+    return std::nullopt;
+}
+
+void read_counter(redis_state& state, redis_look& redis, detail::redis_keys const& keys,
+                  key_preset preset)
+{
+    redis.go_to_server_of(keys.state);
+    if (preset == key_preset::plain) {
+        if (auto const counter = read(redis, state, {"GET", keys.state}))
+            state.last = counter->text;
+        return;
+    }
+    if (auto const counter = read(redis, state, {"HMGET", keys.state, "last", "end"})) {
+        state.last = counter->elements.at(0).text;
+        state.block_end = counter->elements.at(1).text;
+    }
+}
+
 redis_state look(redis_look& redis, std::string const& resource, key_preset preset, bool is_redlock)
 {
     auto const keys = detail::keys_of(resource, preset);
     redis_state state;
     redis.go_to_server_of(keys.lock);
-    auto const held = redis.need({"GET", keys.lock});
-    if (held.type == redis_reply::kind::text) {
-        read_lock(state, held.text, is_redlock);
-        state.ttl_ms = redis.need({"PTTL", keys.lock}).integer;
+    auto const held = read(redis, state, {"GET", keys.lock});
+    if (held && held->type == redis_reply::kind::text) {
+        read_lock(state, held->text, is_redlock);
+        if (auto const left = read(redis, state, {"PTTL", keys.lock}))
+            state.ttl_ms = left->integer;
     }
-    if (is_redlock)
-        return state;
-    redis.go_to_server_of(keys.state);
-    if (preset == key_preset::plain) {
-        state.last = redis.need({"GET", keys.state}).text;
-        return state;
-    }
-    auto const counter = redis.need({"HMGET", keys.state, "last", "end"});
-    state.last = counter.elements.at(0).text;
-    state.block_end = counter.elements.at(1).text;
+    if (!is_redlock)
+        read_counter(state, redis, keys, preset);
     return state;
 }
 
 // All that are held at one server.
 void add_held(std::set<std::string>& names, redis_look& redis, key_preset preset)
 {
-    std::string cursor = "0";
-    do {
-        auto const page =
-            redis.need({"SCAN", cursor, "MATCH", detail::lock_pattern(preset), "COUNT", "1000"});
-        cursor = page.elements.at(0).text;
-        for (auto const& key : page.elements.at(1).elements) {
-            if (auto const name = detail::resource_of_lock(key.text, preset))
-                names.insert(*name);
-            else
-                std::cerr << "fencelock: held, but too long a name to be read from its key: "
-                          << key.text << '\n';
-        }
-    } while (cursor != "0");
+    redis.scan(detail::lock_pattern(preset), [&](std::string const& key) {
+        if (auto const name = detail::resource_of_lock(key, preset))
+            names.insert(*name);
+        else
+            say("held, but too long a name to be read from its key: " + key);
+    });
+}
+
+bool is_cluster(redis_look const& redis)
+{
+    return redis.target().what == detail::redis_target::kind::cluster;
 }
 
 void add_holder(json_object& object, redis_state const& state)
 {
+    if (!state.trouble.empty())
+        object.add("error", state.trouble);
+    if (!state.trouble.empty() && !state.owner)
+        return;
     object.add("held", state.owner.has_value());
     if (!state.owner)
         return;
@@ -94,58 +117,79 @@ void add_holder(json_object& object, redis_state const& state)
 
 std::string holder_text(redis_state const& state)
 {
+    auto const trouble =
+        state.trouble.empty() ? std::string{} : "cannot be read: " + printable(state.trouble);
     if (!state.owner)
-        return "not held";
-    auto text = "held by " + *state.owner;
+        return trouble.empty() ? "not held" : output().painted(trouble, colour::red);
+    auto text = output().painted("held by " + printable(*state.owner), colour::green);
     if (!state.token.empty())
         text += " with token " + state.token;
-    return text + (state.ttl_ms >= 0 ? ", " + std::to_string(state.ttl_ms) + " ms left"
-                                     : std::string{", without a TTL"});
+    text += state.ttl_ms >= 0 ? ", " + std::to_string(state.ttl_ms) + " ms left"
+                              : ", " + output().painted("without a TTL", colour::red);
+    return trouble.empty() ? text : text + "; " + output().painted(trouble, colour::red);
 }
 
 } // namespace
 
 redis_view::redis_view(arguments const& given, int& code)
-    : keys_{given.keys}, count_{given.redis.size()}
+    : keys_{given.keys}, count_{given.redis.size()}, code_{code}
 {
     if (is_redlock())
         redlock_locks const are_usable{given.redis};
-    for (auto const& url : given.redis) {
+    for (auto const& url : given.redis)
+        reached_.push_back(std::make_unique<redis_look>(url, given.keys));
+    ask_each([](redis_look& one) { one.go_to(one.servers().front()); });
+}
+
+// One that refuses may answer another question.
+template <typename Ask>
+void redis_view::ask_each(Ask ask)
+{
+    std::erase_if(reached_, [&](auto const& one) {
         try {
-            auto one = std::make_unique<redis_look>(url, given.keys);
-            one->go_to(one->servers().front());
-            reached_.push_back(std::move(one));
+            ask(*one);
+            return false;
+        } catch (configuration_error const& e) {
+            code_ = report(e);
+            return !one->is_connected();
         } catch (issuer_unavailable const& e) {
-            if (&url == &given.redis.back() && reached_.empty())
-                throw;
-            code = report(e);
+            code_ = report(e);
+            return true;
         }
-    }
+    });
 }
 
 std::set<std::string> redis_view::held()
 {
     std::set<std::string> names;
-    for (auto const& one : reached_)
-        for (auto const& server : one->servers()) {
-            one->go_to(server);
-            add_held(names, *one, keys_);
-        }
+    ask_each([&](redis_look& one) {
+        for (auto const& server : one.servers())
+            try {
+                one.go_to(server);
+                add_held(names, one, keys_);
+            } catch (issuer_unavailable const& e) { // the cluster's other nodes have theirs
+                if (!is_cluster(one))
+                    throw;
+                code_ = report(e);
+            }
+    });
     return names;
 }
 
 void redis_view::add_json(json_object& object, std::string const& resource)
 {
+    auto const all = votes(resource);
+    if (all.empty())
+        return;
     json_object of_redis;
     if (!is_redlock()) {
-        auto const state = look(*reached_.front(), resource, keys_, false);
+        auto const& state = all.front().state;
         add_holder(of_redis, state);
         of_redis.add_number("last", state.last);
         of_redis.add_number("block_end", state.block_end);
         object.add("redis", of_redis);
         return;
     }
-    auto const all = votes(resource);
     add_holder(of_redis, majority(all).value_or(redis_state{}));
     std::vector<json_object> servers;
     for (auto const& [place, state] : all) {
@@ -158,30 +202,44 @@ void redis_view::add_json(json_object& object, std::string const& resource)
     object.add("redlock", of_redis);
 }
 
-void redis_view::print(std::string const& resource)
+std::vector<std::string> redis_view::lines_of(std::string const& resource)
 {
-    if (!is_redlock()) {
-        auto const state = look(*reached_.front(), resource, keys_, false);
-        std::cout << "  redis     " << holder_text(state);
-        if (!state.last.empty())
-            std::cout << "; last token " << state.last;
-        if (!state.block_end.empty())
-            std::cout << " of a block up to " << state.block_end;
-        std::cout << '\n';
-        return;
-    }
     auto const all = votes(resource);
+    if (all.empty())
+        return {};
+    if (!is_redlock()) {
+        auto const& state = all.front().state;
+        auto line = "  redis     " + holder_text(state);
+        if (!state.last.empty())
+            line += "; last token " + printable(state.last);
+        if (!state.block_end.empty())
+            line += " of a block up to " + printable(state.block_end);
+        return {line};
+    }
     auto const held = majority(all);
-    std::cout << "  redlock   " << (held ? holder_text(*held) : "not held by a majority") << '\n';
+    std::vector<std::string> lines{"  redlock   " +
+                                   (held ? holder_text(*held) : "not held by a majority")};
     for (auto const& [place, state] : all)
-        std::cout << "            " << place << ": " << holder_text(state) << '\n';
+        lines.push_back("            " + place + ": " + holder_text(state));
+    return lines;
 }
 
 std::vector<redis_view::vote> redis_view::votes(std::string const& resource)
 {
     std::vector<vote> all;
-    for (auto const& one : reached_)
-        all.push_back({one->place(), look(*one, resource, keys_, true)});
+    ask_each([&](redis_look& one) {
+        try {
+            all.push_back({one.place(), look(one, resource, keys_, is_redlock())});
+            if (!all.back().state.trouble.empty())
+                code_ = failed;
+        } catch (issuer_unavailable const& e) { // of this resource's node
+            if (!is_cluster(one))
+                throw;
+            all.push_back({one.place(), {}});
+            all.back().state.trouble = e.what();
+            code_ = unavailable;
+        }
+    });
     return all;
 }
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "child_group.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
+#include "messages.hpp"
 #include "pgoptions.hpp"
 #include "session.hpp"
 #include "signals.hpp"
@@ -77,8 +77,7 @@ int watch(child_group& program, std::atomic<bool> const& lost, signal_inbox& inb
 
 int cannot_start(std::string const& program, int code)
 {
-    std::cerr << "fencelock: cannot run \"" << program
-              << "\": " << std::system_category().message(code) << '\n';
+    say("cannot run \"" + program + "\": " + std::system_category().message(code));
     return code == ENOENT ? not_found : cannot_execute;
 }
 
@@ -91,7 +90,7 @@ try {
     session with{given};
     auto options = with.options();
     options.on_lost = [&lost](lock_lost const& e) {
-        std::cerr << "fencelock: " << e.what() << '\n';
+        say(e.what());
         lost = true;
         signal_inbox::wake();
     };
@@ -108,13 +107,13 @@ try {
     if (lost)
         return not_ours;
     if (outcome == release_outcome::not_held) {
-        std::cerr << "fencelock: the lock of \"" << held.resource() << "\" with token "
-                  << held.token() << " was not held any more when the program ended\n";
+        say("the lock of \"" + held.resource() + "\" with token " + std::to_string(held.token()) +
+            " was not held any more when the program ended");
         return not_ours;
     }
     if (outcome == release_outcome::unknown)
-        std::cerr << "fencelock: the release of \"" << held.resource()
-                  << "\" was not answered; the lock ends with its TTL\n";
+        say("the release of \"" + held.resource() +
+            "\" was not answered; the lock ends with its TTL");
     return status;
 } catch (interrupted const& e) {
     return killed + e.signal;

@@ -1,7 +1,8 @@
 #include "session.hpp"
 
-#include <iostream>
 #include <mutex>
+
+#include "messages.hpp"
 
 namespace fencelock::cli {
 
@@ -54,7 +55,7 @@ void session::tell_fallback(lock const& held) const
     if (given_.redis.empty() || held.issuer_name() != "database")
         return;
     std::lock_guard const guard{warning_->mutex}; // the last thing told was that it fell back
-    std::cerr << "fencelock: " << warning_->text << '\n';
+    say(warning_->text);
 }
 
 } // namespace fencelock::cli

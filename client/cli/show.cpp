@@ -1,5 +1,6 @@
 // fencelock show: what Redis and the database know of a resource.
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -7,144 +8,92 @@
 #include <fencelock/errors.hpp>
 
 #include "commands.hpp"
-#include "database.hpp"
+#include "database_state.hpp"
 #include "exit_code.hpp"
 #include "json.hpp"
 #include "limits.hpp"
+#include "messages.hpp"
 #include "redis_state.hpp"
+#include "terminal.hpp"
 
 namespace fencelock::cli {
 
 namespace {
 
-struct database_state {
-    std::string mark; ///< decimal; empty: none
-    bool issues_visible = false;
-    std::string issued;
-    std::string lease_owner; ///< empty: no lease that runs
-    std::string lease_token;
-    std::string lease_ms;
-};
+// What follows the first column.
+constexpr std::size_t first_column = 12;
 
-// Of database::session, whose schema is quoted.
-class database_view {
+// Where one server cannot be asked, what the other knows is shown all the same.
+class both_views {
   public:
-    explicit database_view(std::string const& conninfo)
-        : database_{conninfo}, session_{database_.take()}
+    explicit both_views(arguments const& given)
     {
-        issues_visible_ =
-            ask("SELECT pg_catalog.has_table_privilege('" + literal(table()) + "', 'SELECT')")[0][0]
-                .as<bool>();
+        if (!given.redis.empty())
+            try_with([&] { redis_ = std::make_unique<redis_view>(given, code_); });
+        if (given.db && !try_with([&] { database_ = std::make_unique<database_view>(*given.db); }))
+            database_.reset();
     }
 
-    database_state look(std::string const& resource)
-    {
-        auto const name = session_->connection->quote(resource);
-        database_state state;
-        state.mark = text(ask("SELECT " + session_->schema + ".fence_token(" + name + ")"), 0);
-        state.issues_visible = issues_visible_;
-        if (!issues_visible_)
-            return state;
-        auto const row =
-            ask("SELECT issued, " + running("lease_owner") + ", " + running("lease_token") + ", " +
-                running("(1000 * extract(epoch FROM lease_until - clock_timestamp()))::bigint") +
-                " FROM " + table() + " WHERE resource = " + name);
-        if (row.empty())
-            return state;
-        state.issued = text(row, 0);
-        state.lease_owner = text(row, 1);
-        state.lease_token = text(row, 2);
-        state.lease_ms = text(row, 3);
-        return state;
-    }
+    int code() const { return code_; }
 
-    std::set<std::string> leased()
+    std::set<std::string> held()
     {
         std::set<std::string> names;
-        if (!issues_visible_) {
-            std::cerr << "fencelock: leases in PostgreSQL are not listed: this role may not read "
-                      << table() << '\n';
-            return names;
-        }
-        for (auto const& row : ask("SELECT resource FROM " + table() +
-                                   " WHERE lease_owner IS NOT NULL AND lease_until > "
-                                   "clock_timestamp()"))
-            names.insert(row[0].as<std::string>());
+        if (redis_)
+            names = redis_->held();
+        if (database_ && !try_with([&] { names.merge(database_->leased()); }))
+            database_.reset();
         return names;
     }
 
+    std::string json_of(std::string const& resource)
+    {
+        json_object object;
+        object.add("resource", resource);
+        if (redis_)
+            redis_->add_json(object, resource);
+        if (auto const state = in_database(resource))
+            object.add("database", as_json(*state));
+        return object.text() + '\n';
+    }
+
+    std::string text_of(std::string const& resource)
+    {
+        auto text = output().painted(printable(resource), colour::bold) + '\n';
+        if (redis_)
+            for (auto const& line : redis_->lines_of(resource))
+                text += output().fitted(line, first_column) + '\n';
+        if (auto const state = in_database(resource))
+            text +=
+                output().fitted("  database  " + printable(as_text(*state)), first_column) + '\n';
+        return text;
+    }
+
   private:
-    pqxx::result ask(std::string const& sql)
-    {
-        pqxx::nontransaction tx{*session_->connection};
-        return tx.exec(sql);
+    template <typename Ask>
+    bool try_with(Ask ask)
+    try {
+        ask();
+        return true;
+    } catch (invalid_argument const&) {
+        throw;
+    } catch (std::exception const& e) {
+        code_ = report(e);
+        return false;
     }
 
-    std::string table() const { return session_->schema + ".fence_issuer"; }
-
-    static std::string literal(std::string const& text)
+    std::optional<database_state> in_database(std::string const& resource)
     {
-        std::string doubled;
-        for (char const c : text)
-            doubled += c == '\'' ? "''" : std::string{c};
-        return doubled;
+        std::optional<database_state> state;
+        if (database_ && !try_with([&] { state = database_->look(resource); }))
+            database_.reset();
+        return state;
     }
 
-    static std::string running(std::string const& column)
-    {
-        return "CASE WHEN lease_owner IS NOT NULL AND lease_until > clock_timestamp() THEN " +
-               column + " END";
-    }
-
-    static std::string text(pqxx::result const& rows, int column)
-    {
-        return rows[0][column].is_null() ? std::string{} : rows[0][column].as<std::string>();
-    }
-
-    detail::database database_;
-    std::unique_ptr<detail::database_session> session_;
-    bool issues_visible_ = false;
+    int code_ = success;
+    std::unique_ptr<redis_view> redis_;
+    std::unique_ptr<database_view> database_;
 };
-
-json_object as_json(database_state const& state)
-{
-    json_object object;
-    object.add_number("mark", state.mark);
-    if (!state.issues_visible)
-        return object;
-    object.add_number("issued", state.issued);
-    if (state.lease_owner.empty())
-        return object.add_null("lease");
-    json_object lease;
-    lease.add("owner", state.lease_owner);
-    lease.add_number("token", state.lease_token);
-    lease.add_number("ttl_ms", state.lease_ms);
-    return object.add("lease", lease);
-}
-
-void print(database_state const& state)
-{
-    std::cout << "  database  " << (state.mark.empty() ? "no mark" : "mark " + state.mark);
-    if (state.issues_visible) {
-        std::cout << ", " << (state.issued.empty() ? "none issued" : "issued " + state.issued);
-        if (state.lease_owner.empty())
-            std::cout << ", no lease";
-        else
-            std::cout << "; leased to " << state.lease_owner << " with token " << state.lease_token
-                      << ", " << state.lease_ms << " ms left";
-    }
-    std::cout << '\n';
-}
-
-// Where one server cannot be reached, what the other knows is shown all the same.
-template <typename Server, typename... Arguments>
-std::unique_ptr<Server> reach(int& code, Arguments&&... arguments)
-try {
-    return std::make_unique<Server>(std::forward<Arguments>(arguments)...);
-} catch (issuer_unavailable const& e) {
-    code = report(e);
-    return nullptr;
-}
 
 } // namespace
 
@@ -152,40 +101,19 @@ int show(arguments const& given)
 {
     if (given.resource)
         detail::check_resource(*given.resource);
-    int code = success;
-    std::unique_ptr<redis_view> redis;
-    std::unique_ptr<database_view> database;
-    if (!given.redis.empty())
-        redis = reach<redis_view>(code, given, code);
-    if (given.db)
-        database = reach<database_view>(code, *given.db);
-
-    std::set<std::string> names;
-    if (given.resource)
-        names.insert(*given.resource);
-    else if (redis)
-        names = redis->held();
-    if (!given.resource && database)
-        names.merge(database->leased());
+    std::optional<progress> busy{std::in_place, "looking for what is held"};
+    both_views views{given};
+    auto const names = given.resource ? std::set<std::string>{*given.resource} : views.held();
+    std::size_t done = 0;
     for (auto const& name : names) {
-        auto const in_database = database ? std::optional{database->look(name)} : std::nullopt;
-        if (given.json) {
-            json_object object;
-            object.add("resource", name);
-            if (redis)
-                redis->add_json(object, name);
-            if (in_database)
-                object.add("database", as_json(*in_database));
-            std::cout << object.text() << '\n';
-            continue;
-        }
-        std::cout << name << '\n';
-        if (redis)
-            redis->print(name);
-        if (in_database)
-            print(*in_database);
+        auto const text = given.json ? views.json_of(name) : views.text_of(name);
+        if (output().is_one())
+            busy.reset(); // what follows is seen to go on
+        else
+            busy->now("shown " + std::to_string(++done) + " of " + std::to_string(names.size()));
+        std::cout << text;
     }
-    return code;
+    return views.code();
 }
 
 } // namespace fencelock::cli

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "messages.hpp"
+
 namespace fencelock::cli {
 
 lock take_lock(session& with, arguments const& given, acquire_options options, signal_inbox& inbox)
@@ -25,11 +27,14 @@ lock take_lock(session& with, arguments const& given, acquire_options options, s
         signal_inbox::wake();
     }};
     int received = 0;
-    while (!done) {
-        auto const signal = *inbox.next();
-        if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
-            received = signal;
-            cancel.request_stop();
+    {
+        progress const busy{"waiting for the lock of \"" + *given.resource + '"'};
+        while (!done) {
+            auto const signal = *inbox.next();
+            if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+                received = signal;
+                cancel.request_stop();
+            }
         }
     }
     worker.join();

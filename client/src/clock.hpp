@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 
 namespace fencelock::detail {
 
@@ -22,5 +24,34 @@ inline milliseconds until(steady::time_point then, steady::time_point now = stea
 {
     return std::max(milliseconds{0}, std::chrono::duration_cast<milliseconds>(then - now));
 }
+
+/// A server's clock, in ms since 1970, as of its last word. Both clocks may run at speeds of their
+/// own, and the server's may be set.
+class server_clock {
+  public:
+    /// The server said its time in an answer that has just been read.
+    void note(std::int64_t ms)
+    {
+        ms_ = ms;
+        read_at_ = steady::now();
+    }
+
+    /// False where there is no word of it, or none as new as this.
+    bool is_known(steady::duration no_older_than = steady::duration::max()) const
+    {
+        return ms_ && steady::now() - read_at_ <= no_older_than;
+    }
+
+    /// Of one that is known: the earliest time that it can show at local time `when`. It was looked
+    /// at before the answer was read, so the true value is no less.
+    std::int64_t at(steady::time_point when) const
+    {
+        return *ms_ + std::chrono::duration_cast<milliseconds>(when - read_at_).count();
+    }
+
+  private:
+    std::optional<std::int64_t> ms_;
+    steady::time_point read_at_{};
+};
 
 } // namespace fencelock::detail

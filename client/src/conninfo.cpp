@@ -2,6 +2,7 @@
 
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -13,7 +14,18 @@ namespace fencelock::detail {
 namespace {
 
 // libpq connects without a deadline of ours, so it needs one of its own; 2 s is its smallest.
-constexpr std::string_view connect_seconds = "2";
+constexpr long least_connect_seconds = 2;
+
+using parsed_conninfo = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
+
+// Null where it cannot be parsed.
+parsed_conninfo parsed(std::string const& conninfo)
+{
+    char* message = nullptr;
+    parsed_conninfo options{PQconninfoParse(conninfo.c_str(), &message), &PQconninfoFree};
+    PQfreemem(message);
+    return options;
+}
 
 void append(std::string& to, std::string_view keyword, std::string_view value)
 {
@@ -33,10 +45,7 @@ void append(std::string& to, std::string_view keyword, std::string_view value)
 
 std::string with_defaults(std::string const& conninfo)
 {
-    char* message = nullptr;
-    std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> const options{
-        PQconninfoParse(conninfo.c_str(), &message), &PQconninfoFree};
-    std::unique_ptr<char, decltype(&PQfreemem)> const owned{message, &PQfreemem};
+    auto const options = parsed(conninfo);
     if (!options)
         throw invalid_argument{"the PostgreSQL connection string cannot be parsed: it should look "
                                "like dbname=shop host=db.example, or postgresql://db.example/shop"};
@@ -54,10 +63,27 @@ std::string with_defaults(std::string const& conninfo)
     }
     append(complete, "client_encoding", "UTF8"); // as names of resources are
     if (!limited)
-        append(complete, "connect_timeout", connect_seconds);
+        append(complete, "connect_timeout", std::to_string(least_connect_seconds));
     if (!named)
         append(complete, "fallback_application_name", "fencelock");
     return complete;
+}
+
+std::string with_connect_limit(std::string const& complete, std::chrono::milliseconds most)
+{
+    auto const* const inherited = std::getenv("PGCONNECT_TIMEOUT");
+    std::string configured = inherited ? inherited : "";
+    auto const options = parsed(complete);
+    for (auto const* option = options.get(); option && option->keyword; ++option)
+        if (option->val && std::string_view{option->keyword} == "connect_timeout")
+            configured = option->val;
+    auto const own = std::strtol(configured.c_str(), nullptr, 10); // 0: for ever
+    auto const limit = std::max<long>(std::chrono::ceil<std::chrono::seconds>(most).count(),
+                                      least_connect_seconds);
+    auto limited = complete;
+    if (own <= 0 || own > limit)
+        append(limited, "connect_timeout", std::to_string(limit));
+    return limited;
 }
 
 } // namespace fencelock::detail

@@ -1,7 +1,7 @@
 // What a client and its handles share. Lives until the last of them is gone.
 #pragma once
 
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <memory>
 #include <vector>
@@ -10,6 +10,7 @@
 
 #include "database.hpp"
 #include "observer.hpp"
+#include "process.hpp"
 #include "refusal_memory.hpp"
 #include "renewer.hpp"
 
@@ -22,7 +23,7 @@ class core {
 
     /// In a forked child the threads are gone, and the connections are the parent's: nothing here
     /// may be used, nor destroyed.
-    bool belongs_to_this_process() const noexcept { return pid_ == ::getpid(); }
+    bool belongs_to_this_process() const noexcept { return pid_ == process_id(); }
 
     std::vector<std::shared_ptr<issuer>> const issuers; ///< the second is the fallback, if any
     std::shared_ptr<database> const db;

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -14,16 +16,23 @@ namespace fencelock::detail {
 
 namespace {
 
-constexpr std::size_t most_idle = 4;
 constexpr milliseconds pause_before_repeat{20};
 
 // How long after the server's own limit a silent connection is given up.
 constexpr milliseconds grace{250};
 
-// How long a new connection's first questions may take. (How long connecting may, is
-// connect_timeout: libpq counts it for each host of several, and ignores it where it does not
-// connect by itself, so a deadline of ours would be used up by a first host that does not answer.)
+// How long a new connection's first questions may take, and its last ones. (How long connecting
+// may, is connect_timeout: libpq counts it for each host of several, and ignores it where it does
+// not connect by itself, so a deadline of ours would be used up by a first host that does not
+// answer.)
 constexpr milliseconds set_up_limit{2000};
+
+// A reset is much shorter than a transaction: so few keep up with many.
+constexpr std::size_t most_resetters = 2;
+
+// Behind SELECT: this server's clock, in ms.
+constexpr char const* clock_in_ms =
+    "(1000 * extract(epoch FROM pg_catalog.clock_timestamp()))::bigint";
 
 std::string first_line(std::string_view text)
 {
@@ -36,12 +45,16 @@ std::string first_line(std::string_view text)
 // `unresolved`: an earlier try may have taken effect.
 void judge(std::exception const& e, std::string const& resource, bool unresolved = false)
 {
+    if (dynamic_cast<std::bad_alloc const*>(&e))
+        throw; // of the handler that this is called in
     if (auto refused = refusal_of(e)) {
         if (!resource.empty())
             refused->resource = resource;
         throw_refusal(*refused);
     }
     auto const why = "PostgreSQL: " + first_line(e.what());
+    if (dynamic_cast<std::system_error const*>(&e)) // no thread to watch the time
+        throw issuer_unavailable{why, resource};
     switch (fault_of(sqlstate_of(e))) {
     case database_fault::again:
         return;
@@ -83,37 +96,50 @@ std::string schema_of_extension(pqxx::transaction_base& tx)
     return found[0][0].as<std::string>();
 }
 
-database::database(std::optional<std::string> const& conninfo)
+database::database(std::optional<std::string> const& conninfo, std::size_t most_idle)
+    : most_idle_{most_idle}, resetters_{most_resetters}
 {
     if (conninfo)
         conninfo_ = with_defaults(*conninfo);
 }
 
-database::~database() = default;
+database::~database()
+{
+    std::lock_guard const guard{mutex_};
+    ending_ = true;
+}
 
 std::unique_ptr<database_session> database::take()
 {
-    if (auto session = take_idle())
+    if (auto session = take_idle(steady::now() + set_up_limit))
         return session;
-    return connect();
+    return connect({});
 }
 
-std::unique_ptr<database_session> database::take_new()
+std::unique_ptr<database_session>
+database::take_new(std::optional<steady::time_point> const deadline)
 {
     {
         std::lock_guard const guard{mutex_};
         idle_.clear();
+        used_.clear();
     }
-    return connect();
+    return connect(deadline);
 }
 
 void database::give_back(std::unique_ptr<database_session> session) noexcept
-{
+try {
     if (!session || !session->connection->is_open())
         return;
-    std::lock_guard const guard{mutex_};
-    if (idle_.size() < most_idle)
-        idle_.push_back(std::move(session));
+    bool const is_used = session->is_used;
+    {
+        std::lock_guard const guard{mutex_};
+        if (idle_.size() + used_.size() < most_idle_)
+            (is_used ? used_ : idle_).push_back(std::move(session));
+    }
+    if (is_used)
+        resetters_.add([this] { reset_one(); });
+} catch (std::exception const&) { // no memory, no thread: closed, or reset by whoever takes it
 }
 
 std::vector<std::string>
@@ -130,12 +156,12 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
 {
     unresolved = false;
     std::string why = "no answer in time";
-    for (auto session = take_idle();; session.reset()) {
+    for (auto session = take_idle(deadline);; session.reset()) {
         if (steady::now() >= deadline)
             break;
         try {
             if (!session)
-                session = take_new();
+                session = take_new(deadline);
         } catch (issuer_unavailable const& e) {
             if (!unresolved)
                 throw;
@@ -161,6 +187,32 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
     if (unresolved)
         throw outcome_unknown{"PostgreSQL: " + why, resource};
     throw issuer_unavailable{"PostgreSQL: " + why, resource};
+}
+
+std::string
+database::call_in_time(std::function<std::string(database_session&)> const& write_expression,
+                       std::string const& resource, steady::time_point deadline)
+{
+    for (bool may_be_done = false;;) {
+        bool unresolved = false;
+        auto const row = call(
+            [&](database_session& session) {
+                return "SELECT late, ms, CASE WHEN NOT late THEN " + write_expression(session) +
+                       " END FROM (SELECT ms, ms >= " + server_time_at(deadline) +
+                       " AS late FROM (SELECT " + clock_in_ms + " AS ms OFFSET 0) AS c) AS t";
+            },
+            resource, deadline, unresolved);
+        note_server_time(row.at(1));
+        if (row.at(0) != "t")
+            return row.at(2);
+        // Either it is, or its clock was not what we took it for.
+        may_be_done = may_be_done || unresolved;
+        if (steady::now() < deadline)
+            continue;
+        if (may_be_done)
+            throw outcome_unknown{"PostgreSQL: a request was not answered in time", resource};
+        throw issuer_unavailable{"PostgreSQL: the request came too late", resource};
+    }
 }
 
 commit_outcome database::outcome_of(std::string const& receipt, steady::time_point deadline)
@@ -197,6 +249,19 @@ void database::note_history(std::string id)
     history_ = std::move(id);
 }
 
+// Called with a session at hand, whose making noted the time.
+std::string database::server_time_at(steady::time_point when)
+{
+    std::lock_guard const guard{mutex_};
+    return std::to_string(clock_.at(when));
+}
+
+void database::note_server_time(std::string const& ms)
+{
+    std::lock_guard const guard{mutex_};
+    clock_.note(std::stoll(ms));
+}
+
 std::string database::schema_for(pqxx::transaction_base& tx)
 {
     auto key = database_of(tx);
@@ -210,30 +275,64 @@ std::string database::schema_for(pqxx::transaction_base& tx)
     return foreign_schemas_.insert_or_assign(std::move(key), std::move(schema)).first->second;
 }
 
-std::unique_ptr<database_session> database::take_idle()
+std::unique_ptr<database_session> database::take_idle(steady::time_point deadline)
 {
-    std::lock_guard const guard{mutex_};
-    if (idle_.empty())
+    std::unique_ptr<database_session> session;
+    {
+        std::lock_guard const guard{mutex_};
+        auto& from = idle_.empty() ? used_ : idle_;
+        if (from.empty())
+            return nullptr;
+        session = std::move(from.back());
+        from.pop_back();
+    }
+    if (session->is_used && !reset(*session, deadline))
         return nullptr;
-    auto session = std::move(idle_.back());
-    idle_.pop_back();
     return session;
 }
 
-std::unique_ptr<database_session> database::connect()
+// Nothing of one caller's may be met by the next, nor by our own calls. False where it is of no
+// more use.
+bool database::reset(database_session& session, steady::time_point deadline) noexcept
+try {
+    deadline_watch::scope const watched{watch_, session.socket.get(), deadline};
+    session.is_used = !forget_session_state(*session.connection);
+    return !session.is_used;
+} catch (std::exception const&) {
+    return false;
+}
+
+void database::reset_one() noexcept
+{
+    std::unique_ptr<database_session> session;
+    {
+        std::lock_guard const guard{mutex_};
+        if (ending_ || used_.empty())
+            return;
+        session = std::move(used_.front());
+        used_.erase(used_.begin());
+    }
+    if (reset(*session, steady::now() + set_up_limit))
+        give_back(std::move(session));
+}
+
+std::unique_ptr<database_session>
+database::connect(std::optional<steady::time_point> const deadline)
 try {
     if (!conninfo_)
         throw configuration_error{"this client was made without a database"};
     auto session = std::make_unique<database_session>();
-    session->connection = std::make_unique<pqxx::connection>(*conninfo_);
+    session->connection = std::make_unique<pqxx::connection>(
+        deadline ? with_connect_limit(*conninfo_, until(*deadline)) : *conninfo_);
     forbid_reconnect(*session->connection);
     session->socket = unique_fd{::fcntl(session->connection->sock(), F_DUPFD_CLOEXEC, 0)};
     deadline_watch::scope const watched{watch_, session->socket.get(),
                                         steady::now() + set_up_limit};
     pqxx::nontransaction tx{*session->connection};
     session->schema = schema_of_extension(tx);
-    auto const history = tx.exec("SELECT " + session->schema + ".fence_history()");
-    note_history(history[0][0].as<std::string>());
+    auto const known = tx.exec("SELECT " + session->schema + ".fence_history(), " + clock_in_ms);
+    note_history(known[0][0].as<std::string>());
+    note_server_time(known[0][1].as<std::string>());
     return session;
 } catch (error const&) {
     throw;

@@ -27,22 +27,22 @@ std::string lease_arguments(database_session& session, held_lease const& lease)
 database_issuer::database_issuer(std::shared_ptr<database> db) : database_{std::move(db)} {}
 
 // A token from here is above everything issued before, so `above` needs no word: what it stands for
-// was issued.
+// was issued. What arrives after its sender gave up must not take the lease: nobody would release
+// it.
 std::optional<grant> database_issuer::try_acquire(lease_request const& request)
 {
     grant granted;
-    auto const row = database_->call(
+    auto const token = database_->call_in_time(
         [&](database_session& session) {
             granted.counted_from = steady::now();
             auto& connection = *session.connection;
-            return "SELECT " + session.schema + ".fence_acquire(" +
-                   connection.quote(request.resource) + "," + connection.quote(request.owner) +
-                   "," + interval(session, request.ttl) + ")";
+            return session.schema + ".fence_acquire(" + connection.quote(request.resource) + "," +
+                   connection.quote(request.owner) + "," + interval(session, request.ttl) + ")";
         },
         request.resource, request.deadline);
-    if (row.at(0).empty())
+    if (token.empty())
         return std::nullopt;
-    granted.token = to_token(row[0]);
+    granted.token = to_token(token);
     granted.block_end = granted.token;
     return granted;
 }
@@ -51,14 +51,14 @@ std::optional<steady::time_point> database_issuer::renew(held_lease const& lease
                                                          steady::time_point deadline)
 {
     steady::time_point counted_from;
-    auto const row = database_->call(
+    auto const is_renewed = database_->call_in_time(
         [&](database_session& session) {
             counted_from = steady::now();
-            return "SELECT " + session.schema + ".fence_renew(" + lease_arguments(session, lease) +
-                   "," + interval(session, ttl) + ")";
+            return session.schema + ".fence_renew(" + lease_arguments(session, lease) + "," +
+                   interval(session, ttl) + ")";
         },
         lease.resource, deadline);
-    if (row.at(0) != "t")
+    if (is_renewed != "t")
         return std::nullopt;
     return counted_from;
 }

@@ -24,7 +24,8 @@ deadline_watch::scope::scope(deadline_watch& watch, int fd, steady::time_point d
     if (!watch_.thread_.joinable())
         watch_.thread_ = std::thread{[&w = watch_] { w.run(); }};
     call_ = watch_.calls_.emplace(deadline, fd);
-    watch_.changed_.notify_all();
+    if (deadline < watch_.sleeps_until_) // else it comes in time by itself
+        watch_.changed_.notify_one();
 }
 
 deadline_watch::scope::~scope()
@@ -42,10 +43,12 @@ void deadline_watch::run()
         for (; next != calls_.end() && next->first <= now; ++next)
             if (int const fd = std::exchange(next->second, -1); fd >= 0)
                 ::shutdown(fd, SHUT_RDWR);
+        sleeps_until_ = next == calls_.end() ? steady::time_point::max() : next->first;
         if (next == calls_.end())
             changed_.wait(guard);
         else
-            changed_.wait_until(guard, steady::time_point{next->first});
+            changed_.wait_until(guard, steady::time_point{sleeps_until_});
+        sleeps_until_ = steady::time_point::min();
     }
 }
 

@@ -43,6 +43,7 @@ class deadline_watch {
     std::condition_variable changed_;
     calls calls_;
     bool ending_ = false;
+    steady::time_point sleeps_until_{steady::time_point::min()}; // min: it is awake
     std::thread thread_;
 };
 

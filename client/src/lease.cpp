@@ -251,15 +251,17 @@ try {
 } catch (...) { // the TTL ends it
 }
 
+// Where there is no memory for it, nothing has happened yet: whoever asks next tells the loss.
 void lease::lose(std::string const& why)
 {
+    auto reason = why;
+    auto const told = loss(why);
     std::unique_lock guard{mutex_};
     if (state_ != state::held)
         return;
     state_ = state::lost;
-    why_lost_ = why;
+    why_lost_.swap(reason);
     auto const on_lost = std::move(on_lost_);
-    auto const told = loss();
     guard.unlock();
 
     ++core_->observer->lost;
@@ -274,7 +276,11 @@ void lease::lose(std::string const& why)
 
 lock_lost lease::loss() const
 {
-    auto const why = state_ == state::lost ? why_lost_ : std::string{"it was released"};
+    return loss(state_ == state::lost ? why_lost_ : std::string{"it was released"});
+}
+
+lock_lost lease::loss(std::string const& why) const
+{
     return lock_lost{"the lock of \"" + id_.resource + "\" with token " +
                          std::to_string(id_.token) + " is over: " + why,
                      id_.resource, id_.token};

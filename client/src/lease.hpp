@@ -83,6 +83,7 @@ class lease {
     std::optional<steady::time_point> ask_for_renewal(steady::time_point deadline);
     void lose(std::string const& why);
     lock_lost loss() const; // with the mutex held
+    lock_lost loss(std::string const& why) const;
     steady::time_point attempt_deadline() const;
 
     std::shared_ptr<core> const core_;

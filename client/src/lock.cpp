@@ -72,8 +72,10 @@ std::chrono::steady_clock::time_point lock::valid_until() const
 }
 
 bool lock::held() const noexcept
-{
+try {
     return lease_ && lease_->shared().belongs_to_this_process() && lease_->held();
+} catch (...) { // no memory to tell that it is over, which it is
+    return false;
 }
 
 std::stop_token lock::stop_token() const

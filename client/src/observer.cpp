@@ -2,11 +2,11 @@
 
 namespace fencelock::detail {
 
-void observer::tell(log_level level, std::string const& message, std::string const& resource,
+void observer::tell(log_level level, std::string_view message, std::string_view resource,
                     std::int64_t token) noexcept
 try {
     if (log_)
-        log_({level, message, resource, token});
+        log_({level, std::string{message}, std::string{resource}, token});
 } catch (...) { // as client_options::log is documented
 }
 

@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <functional>
-#include <string>
+#include <string_view>
 
 #include <fencelock/observation.hpp>
 
@@ -17,7 +17,7 @@ class observer {
     explicit observer(std::function<void(log_entry const&)> log) : log_{std::move(log)} {}
 
     /// Calls the user's hook, whose exceptions are dropped.
-    void tell(log_level level, std::string const& message, std::string const& resource,
+    void tell(log_level level, std::string_view message, std::string_view resource,
               std::int64_t token = 0) noexcept;
 
     client_counters counters() const noexcept;

@@ -1,6 +1,7 @@
 #include "redis_issuer.hpp"
 
 #include <array>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -151,12 +152,14 @@ redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, blo
     auto const history = offered.ticket.empty() ? database_->history() : offered.history;
     return ask(
         [&](attempt const& now) {
+            std::vector<std::string> arguments{
+                request.owner,  milliseconds_text(request.ttl),
+                not_after(now), std::to_string(request.above),
+                history,        milliseconds_text(pool_->options().state_idle)};
+            if (!offered.ticket.empty())
+                arguments.insert(arguments.end(), {offered.ticket, offered.before, offered.last});
             return run_script(now.link, acquire_script, std::array{keys.lock, keys.state},
-                              std::array{request.owner, milliseconds_text(request.ttl),
-                                         not_after(now), std::to_string(request.above), history,
-                                         milliseconds_text(pool_->options().state_idle),
-                                         offered.ticket, offered.before, offered.last},
-                              now.deadline);
+                              arguments, now.deadline);
         },
         keys, request.resource, request.deadline, unresolved);
 }
@@ -265,13 +268,18 @@ redis_keys redis_issuer::keys_for(std::string const& resource) const
 // released all the same, from the beginning by its key alone, which is at one of the two nodes: the
 // wake list is only a hint, and of tokens that were refused, the next refusal tells again.
 redis_reply redis_issuer::run_release(attempt const& now, redis_keys const& keys,
-                                      std::array<std::string, 3> arguments, bool& by_lock_alone)
+                                      std::array<std::string, 3> const& arguments,
+                                      bool& by_lock_alone)
 try {
-    if (!by_lock_alone)
-        return run_script(now.link, release_script, std::array{keys.lock, keys.wake, keys.state},
-                          arguments, now.deadline);
-    arguments[2].clear();
-    return run_script(now.link, release_script, std::array{keys.lock}, arguments, now.deadline);
+    std::array const all_keys{keys.lock, keys.wake, keys.state};
+    std::span const used_keys{all_keys};
+    std::span<std::string const> const used_arguments{arguments};
+    if (by_lock_alone)
+        return run_script(now.link, release_script, used_keys.first(1), used_arguments.first(2),
+                          now.deadline);
+    auto const used = arguments[2].empty() ? 2 : 3;
+    return run_script(now.link, release_script, used_keys.first(used), used_arguments.first(used),
+                      now.deadline);
 } catch (redis_error const& e) {
     by_lock_alone = by_lock_alone || passes_at_once(e.what());
     throw;

@@ -58,7 +58,8 @@ class redis_issuer final : public issuer {
     // `arguments`: owner, token, up to which tokens were refused. Sets `by_lock_alone` where the
     // request is to be made again that way.
     static redis_reply run_release(attempt const& now, redis_keys const& keys,
-                                   std::array<std::string, 3> arguments, bool& by_lock_alone);
+                                   std::array<std::string, 3> const& arguments,
+                                   bool& by_lock_alone);
     void abandon(lease_request const& request) noexcept;
     static std::string not_after(attempt const& now);
 

@@ -67,22 +67,14 @@ bool redis_link::fresh() const noexcept
 
 std::int64_t redis_link::server_time(steady::time_point when, steady::time_point deadline)
 {
-    if (!server_ms_ || steady::now() - server_ms_read_at_ > clock_sample_lasts) {
+    if (!clock_.is_known(clock_sample_lasts)) {
         try {
             ask_time(deadline);
         } catch (link_failure const& failure) {
             throw link_failure{failure.what(), false}; // what the caller is about to send, was not
         }
     }
-    // The server looked at its clock before the reply was read, so the true value is no less.
-    return *server_ms_ +
-           std::chrono::duration_cast<milliseconds>(when - server_ms_read_at_).count();
-}
-
-void redis_link::note_server_time(std::int64_t ms)
-{
-    server_ms_ = ms;
-    server_ms_read_at_ = steady::now();
+    return clock_.at(when);
 }
 
 void redis_link::greet(steady::time_point deadline)

@@ -55,7 +55,7 @@ class redis_link {
     std::int64_t server_time(steady::time_point when, steady::time_point deadline);
 
     /// The server said its time in a reply that has just been read.
-    void note_server_time(std::int64_t ms);
+    void note_server_time(std::int64_t ms) { clock_.note(ms); }
 
   private:
     void greet(steady::time_point deadline);
@@ -71,8 +71,7 @@ class redis_link {
     bool asking_ = false;
     int owed_ = 0;        // replies to what was sent
     bool broken_ = false; // the end of a command could not be sent: nothing can follow it
-    std::optional<std::int64_t> server_ms_;
-    steady::time_point server_ms_read_at_{};
+    server_clock clock_;
 };
 
 } // namespace fencelock::detail

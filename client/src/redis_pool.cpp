@@ -1,10 +1,9 @@
 #include "redis_pool.hpp"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "limits.hpp"
+#include "process.hpp"
 
 namespace fencelock {
 
@@ -32,14 +31,14 @@ redis_pool::redis_pool(redis_target const& target, redis_options const& options)
 redis_pool::~redis_pool()
 {
     auto* const last = possessions_.load();
-    if (last->process == ::getpid())
+    if (last->process == process_id())
         delete last; // else they are the parent's
 }
 
 std::unique_ptr<redis_pool::possessions> redis_pool::new_possessions() const
 {
     auto made = std::make_unique<possessions>();
-    made->process = ::getpid();
+    made->process = process_id();
     made->topology = make_topology(target_, connector_);
     return made;
 }
@@ -50,7 +49,7 @@ std::unique_ptr<redis_pool::possessions> redis_pool::new_possessions() const
 redis_pool::possessions& redis_pool::own()
 {
     auto* known = possessions_.load();
-    while (known->process != ::getpid()) {
+    while (known->process != process_id()) {
         auto mine = new_possessions();
         if (possessions_.compare_exchange_strong(known, mine.get()))
             known = mine.release();

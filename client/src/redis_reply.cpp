@@ -76,8 +76,8 @@ void append_head(std::string& to, char type, std::size_t count)
 
 } // namespace
 
-// By hand: hiredis' formatter prints each length by sprintf, which was a third of what the client
-// did for a request.
+// By hand: hiredis' formatter prints each length by sprintf, a third of what the client does for a
+// request.
 std::string redis_request(std::span<std::string const> arguments)
 {
     constexpr std::size_t around = 16; // what stands around an argument, in nearly every case

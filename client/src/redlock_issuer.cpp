@@ -81,7 +81,7 @@ std::optional<grant> redlock_issuer::try_acquire(lease_request const& request)
         if (is_held || votes == redlock_attempt::votes::split)
             return std::nullopt;
         fail("the lock of \"" + request.resource + "\" could not be taken", attempt.answers(),
-             is_unknown, {request.resource, request.owner});
+             request.ttl, is_unknown, {request.resource, request.owner});
     }
 }
 
@@ -90,7 +90,8 @@ std::unique_ptr<waiter> redlock_issuer::new_waiter(std::string const& resource)
     return std::make_unique<redlock_waiter>(pools_, resource);
 }
 
-// Asks all again while a quorum may still be had: each time counts for itself.
+// Asks all again while a quorum may still be had: each time counts for itself. What was asked for
+// earlier, and not answered, may have been done all the same.
 std::optional<steady::time_point> redlock_issuer::renew(held_lease const& lease, milliseconds ttl,
                                                         steady::time_point deadline)
 {
@@ -102,18 +103,24 @@ std::optional<steady::time_point> redlock_issuer::renew(held_lease const& lease,
     round_rules const rules{[](server_answer const& answer) { return answer.says("RENEWED"); },
                             [](server_answer const&) { return false; },
                             {}};
+    std::vector<bool> may_be_renewed(servers_.size());
     for (;;) {
         auto const sent_at = steady::now();
         auto const answers = servers_.ask_all(request, servers_.limit(ttl, deadline), rules);
+        for (std::size_t i = 0; i < answers.size(); ++i)
+            if (!answers[i] || answers[i]->unresolved || answers[i]->says("RENEWED"))
+                may_be_renewed[i] = true;
         auto const votes = tally_of(answers, "RENEWED");
         if (votes.said >= servers_.quorum())
             return sent_at;
         if (votes.said + votes.silent < servers_.quorum())
             return std::nullopt;
         bool const hopeless = votes.said + votes.unresolved < servers_.quorum();
-        if (hopeless || until(deadline) <= 2 * pause_before_repeat)
-            fail("the lock of \"" + lease.resource + "\" could not be renewed", answers, !hopeless,
-                 lease);
+        if (hopeless || until(deadline) <= 2 * pause_before_repeat) {
+            auto const renewed = std::count(may_be_renewed.begin(), may_be_renewed.end(), true);
+            fail("the lock of \"" + lease.resource + "\" could not be renewed", answers, ttl,
+                 static_cast<std::size_t>(renewed) >= servers_.quorum(), lease);
+        }
         std::this_thread::sleep_for(pause_before_repeat);
     }
 }
@@ -135,7 +142,7 @@ bool redlock_issuer::release(held_lease const& lease, steady::time_point deadlin
     auto const votes = tally_of(answers, "RELEASED");
     if (votes.said + votes.denied >= servers_.quorum())
         return votes.said > 0 && votes.said + votes.silent >= servers_.quorum();
-    fail("the lock of \"" + lease.resource + "\" could not be released", answers,
+    fail("the lock of \"" + lease.resource + "\" could not be released", answers, {},
          votes.said + votes.unresolved > 0, lease);
 }
 
@@ -156,10 +163,15 @@ try {
     throw issuer_unavailable{e.what(), request.resource};
 }
 
-void redlock_issuer::fail(std::string const& what, server_answers const& answers, bool is_unknown,
+void redlock_issuer::fail(std::string const& what, server_answers const& answers,
+                          std::optional<milliseconds> ttl, bool is_unknown,
                           held_lease const& of) const
 {
-    auto const text = what + ": " + servers_.troubles(answers, of.resource);
+    auto text = what + ": " + servers_.troubles(answers, of.resource);
+    if (ttl && servers_.share_of(*ttl) < pools_.front()->options().redlock_timeout)
+        text += "; a TTL of " + std::to_string(ttl->count()) + " ms leaves each of them " +
+                std::to_string(servers_.share_of(*ttl).count()) +
+                " ms to answer, a quarter of it: take a longer one";
     if (is_unknown)
         throw outcome_unknown{text, of.resource, of.token};
     throw issuer_unavailable{text, of.resource, of.token};

@@ -31,7 +31,8 @@ class redlock_issuer final : public issuer {
 
   private:
     std::int64_t issue(lease_request const& request, std::string const& ticket);
-    [[noreturn]] void fail(std::string const& what, server_answers const& answers, bool is_unknown,
+    [[noreturn]] void fail(std::string const& what, server_answers const& answers,
+                           std::optional<milliseconds> ttl, bool is_unknown,
                            held_lease const& of) const;
 
     std::vector<std::shared_ptr<redis_pool>> const pools_;

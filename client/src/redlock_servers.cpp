@@ -46,11 +46,15 @@ redlock_servers::redlock_servers(std::vector<std::shared_ptr<redis_pool>> const&
         servers_.push_back(std::make_unique<redlock_server>(pool, watch));
 }
 
+milliseconds redlock_servers::share_of(milliseconds ttl)
+{
+    return std::max(ttl / 4, milliseconds{1});
+}
+
 steady::time_point redlock_servers::limit(milliseconds ttl, steady::time_point deadline) const
 {
     auto const most = servers_.front()->pool().options().redlock_timeout;
-    auto const share = std::max(ttl / 4, milliseconds{1});
-    return std::min(deadline, steady::now() + std::min(most, share));
+    return std::min(deadline, steady::now() + std::min(most, share_of(ttl)));
 }
 
 server_answers redlock_servers::ask(std::vector<std::optional<server_request>> const& requests,

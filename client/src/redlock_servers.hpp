@@ -31,6 +31,9 @@ class redlock_servers {
     /// More than half of them: any two quorums share a server.
     std::size_t quorum() const noexcept { return servers_.size() / 2 + 1; }
 
+    /// How much of a TTL one server may take to answer.
+    static milliseconds share_of(milliseconds ttl);
+
     /// When one server has to have answered what belongs to a lease of this TTL.
     steady::time_point limit(milliseconds ttl, steady::time_point deadline) const;
 

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +22,9 @@ constexpr int most_at_one_server = 4;
 
 // How long a helper waits for more to do.
 constexpr std::chrono::seconds linger{1};
+
+// Before it is tried again.
+constexpr milliseconds pause_without_memory{100};
 
 } // namespace
 
@@ -64,7 +66,8 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     void start_threads();
     void call_helper();
     void start_helper();
-    void move(entries::iterator one, steady::time_point to);
+    void wake_keeper_for(steady::time_point due) noexcept;
+    void move(entries::iterator one, steady::time_point to) noexcept;
     void drop(entries::iterator one);
     queues::iterator to_serve();
     bool has_work() { return to_serve() != queues_.end(); }
@@ -73,6 +76,7 @@ class renewer::schedule : public std::enable_shared_from_this<renewer::schedule>
     std::condition_variable first_changed_; // for the time keeper
     std::condition_variable work_came_;     // for helpers
     bool ending_ = false;
+    steady::time_point keeper_sleeps_until_{steady::time_point::min()}; // min: it is awake
     entries entries_;
     std::set<std::pair<steady::time_point, lease const*>> by_time_;
     queues queues_;
@@ -103,10 +107,14 @@ void renewer::schedule::add(std::shared_ptr<lease> const& one, steady::time_poin
 {
     std::lock_guard const guard{mutex_};
     start_threads();
-    auto const [at, is_new] = entries_.emplace(one.get(), entry{one, first});
-    by_time_.emplace(first, one.get());
-    if (by_time_.begin()->second == at->first)
-        first_changed_.notify_one();
+    auto const at = entries_.emplace(one.get(), entry{one, first}).first;
+    try {
+        by_time_.emplace(first, one.get());
+    } catch (...) {
+        entries_.erase(at);
+        throw;
+    }
+    wake_keeper_for(first);
 }
 
 void renewer::schedule::forget(lease const* one) noexcept
@@ -143,18 +151,29 @@ void renewer::schedule::keep_time()
     std::unique_lock guard{mutex_};
     while (!ending_) {
         if (by_time_.empty()) {
+            keeper_sleeps_until_ = steady::time_point::max();
             first_changed_.wait(guard);
+            keeper_sleeps_until_ = steady::time_point::min();
             continue;
         }
         auto const [wakes, key] = *by_time_.begin();
         if (wakes > steady::now()) {
+            keeper_sleeps_until_ = wakes;
             first_changed_.wait_until(guard, steady::time_point{wakes});
+            keeper_sleeps_until_ = steady::time_point::min();
             continue;
         }
         auto const seen = entries_.at(key);
         guard.unlock();
-        look_at(key, seen);
+        bool looked = true;
+        try {
+            look_at(key, seen);
+        } catch (std::exception const&) { // no memory: it is due still, and looked at again
+            looked = false;
+        }
         guard.lock();
+        if (!looked)
+            first_changed_.wait_for(guard, pause_without_memory);
     }
 }
 
@@ -269,7 +288,7 @@ void renewer::schedule::call_helper()
         return; // one of them is free, or about to be
     try {
         start_helper();
-    } catch (std::system_error const&) { // those that there are will do it, if later
+    } catch (std::exception const&) { // no thread, no memory: those that there are do it, if later
     }
 }
 
@@ -284,13 +303,21 @@ void renewer::schedule::start_helper()
     }
 }
 
-void renewer::schedule::move(entries::iterator one, steady::time_point to)
+// Only where it would come too late. What ends in the meantime does not wake it either: so of locks
+// that are held for moments, one in a third of a TTL does.
+void renewer::schedule::wake_keeper_for(steady::time_point due) noexcept
 {
-    by_time_.erase({one->second.wakes, one->first});
-    one->second.wakes = to;
-    auto const at = by_time_.emplace(to, one->first).first;
-    if (at == by_time_.begin())
+    if (due < keeper_sleeps_until_)
         first_changed_.notify_one();
+}
+
+void renewer::schedule::move(entries::iterator one, steady::time_point to) noexcept
+{
+    auto node = by_time_.extract({one->second.wakes, one->first}); // needs no memory
+    one->second.wakes = to;
+    node.value().first = to;
+    by_time_.insert(std::move(node));
+    wake_keeper_for(to);
 }
 
 void renewer::schedule::drop(entries::iterator one)

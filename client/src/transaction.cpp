@@ -38,6 +38,20 @@ bool is_conflict(std::exception const& e)
     return fault_of(sqlstate_of(e)) == database_fault::again;
 }
 
+// Whether this, thrown by a COMMIT, is what the server said to it. Else nobody knows yet what
+// became of it: the connection broke, or there was no memory for the answer. 40003 says so itself;
+// a server that ends (57P) or a connection that does (08) may have come in between.
+bool is_answer(std::exception const& e)
+{
+    if (dynamic_cast<pqxx::in_doubt_error const*>(&e) ||
+        dynamic_cast<pqxx::broken_connection const*>(&e))
+        return false;
+    auto const code = sqlstate_of(e);
+    if (code.empty())
+        return dynamic_cast<pqxx::sql_error const*>(&e) != nullptr;
+    return code != "40003" && !code.starts_with("57P") && !code.starts_with("08");
+}
+
 } // namespace
 
 struct fenced_transaction::state {
@@ -47,6 +61,7 @@ struct fenced_transaction::state {
     pqxx::connection* connection = nullptr;
     std::string schema;
     std::optional<pqxx::work> work;
+    bool is_suspect = false; // nobody knows what the connection is doing
 
     state(std::vector<detail::lease*> held, transaction_options const& options)
         : leases{std::move(held)}, level{options.isolation}
@@ -59,7 +74,8 @@ struct fenced_transaction::state {
     ~state()
     {
         work.reset(); // rolls back what was not committed
-        db().give_back(std::move(session));
+        if (!is_suspect)
+            db().give_back(std::move(session));
     }
 
     database& db() const { return *leases.front()->shared().db; }
@@ -219,6 +235,8 @@ fenced_transaction::~fenced_transaction() = default;
 
 pqxx::work& fenced_transaction::work()
 {
+    if (state_->session)
+        state_->session->is_used = true;
     return *state_->work;
 }
 
@@ -234,11 +252,10 @@ void fenced_transaction::commit()
     }
     try {
         state_->work->commit();
-    } catch (pqxx::in_doubt_error const& e) {
-        state_->settle(receipt, e.what());
-    } catch (pqxx::broken_connection const& e) {
-        state_->settle(receipt, e.what());
-    } catch (pqxx::statement_completion_unknown const& e) {
+    } catch (std::exception const& e) {
+        if (is_answer(e))
+            throw;
+        state_->is_suspect = true;
         state_->settle(receipt, e.what());
     }
 }

@@ -96,6 +96,30 @@ TEST_F(cli_doctor, missing_rights_are_named)
         "may not use");
 }
 
+TEST_F(cli_doctor, locks_without_a_ttl_are_found)
+{
+    redis.command({"SET", lock_key("order:1"), "7:somebody", "PX", "3600000"});
+    redis.command({"SET", "lock:order:1", "somebody"}); // no lock here, unless keys are plain
+    EXPECT_EQ(of_redis().code, 0);
+    redis.command({"SET", lock_key("order:2"), "8:somebody"});
+    expect_finding(of_redis(),
+                   "1 lock has no TTL, and will never end by itself: " + lock_key("order:2"));
+    redis.command({"SET", lock_key("order:3"), "9:somebody"});
+    expect_finding(of_redis(), "2 locks have no TTL");
+    expect_finding(of_redis({"--keys", "plain"}), "1 lock has no TTL");
+}
+
+TEST_F(cli_doctor, a_user_who_may_not_scan_is_told_what_show_lacks)
+{
+    redis.command({"ACL", "SETUSER", "poor", "on", ">secret", "~fencelock:*", "+@all", "-scan"});
+    auto const outcome = run_cli(
+        {"--redis", "redis://poor:secret@127.0.0.1:" + std::to_string(redis.port()), "doctor"});
+    EXPECT_EQ(outcome.code, 0) << outcome.out; // locking needs no SCAN
+    EXPECT_NE(outcome.err.find("`show` cannot list what is held"), std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.err.find("+scan"), std::string::npos) << outcome.err;
+}
+
 TEST_F(cli_doctor, what_plain_keys_give_up_is_told)
 {
     expect_finding(of_redis({"--keys", "plain"}), "tokens repeat");

@@ -88,6 +88,19 @@ TEST_F(cli_redlock, one_that_is_turned_away_leaves_nothing)
     EXPECT_TRUE(wait_until([&] { return !kept(2); }));
 }
 
+TEST_F(cli_redlock, a_ttl_that_leaves_servers_no_time_to_answer_is_named_as_the_cause)
+{
+    server(0).pause();
+    server(1).pause();
+    auto const outcome = run({"acquire", "-r", resource, "--ttl", "1ms"});
+    server(0).resume();
+    server(1).resume();
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_NE(outcome.err.find("a TTL of 1 ms leaves each of them 1 ms to answer"),
+              std::string::npos)
+        << outcome.err;
+}
+
 TEST_F(cli_redlock, bad_lists_of_servers_are_wrong_usage)
 {
     auto const url = server(0).url();

@@ -1,4 +1,4 @@
-// acquire, renew, release, show: what they print, and their exit codes.
+// acquire, renew, release: what they print, and their exit codes.
 #include "cli_program.hpp"
 #include "servers.hpp"
 
@@ -13,8 +13,6 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
-
-#include "support/redis_nodes.hpp"
 
 namespace fencelock::test {
 namespace {
@@ -34,15 +32,29 @@ class cli : public ::testing::Test {
         std::string resource, token, owner, issuer;
     };
 
+    // In Redis. A busy machine may take that for away: then the lease is given back, and the lock
+    // asked for again.
     printed acquire(std::vector<std::string> arguments = {})
     {
-        arguments.insert(arguments.begin(), {"acquire", "-r", resource});
-        auto const outcome = run(arguments);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        arguments.insert(arguments.begin(), {"acquire", "-r", resource, "--wait", "120s"});
         printed words;
-        std::istringstream{outcome.out} >> words.resource >> words.token >> words.owner >>
-            words.issuer;
+        EXPECT_TRUE(wait_until([&] {
+            auto const outcome = run(arguments);
+            EXPECT_EQ(outcome.code, 0) << outcome.err;
+            std::istringstream{outcome.out} >> words.resource >> words.token >> words.owner >>
+                words.issuer;
+            if (words.issuer == "database")
+                run({"release", "-r", resource, "--owner", words.owner, "--token", words.token});
+            return words.issuer != "database";
+        }));
         return words;
+    }
+
+    // A busy machine may get a lease in PostgreSQL while Redis is too slow to say so.
+    bool is_held_by_others(std::vector<std::string> arguments = {})
+    {
+        arguments.insert(arguments.begin(), {"acquire", "-r", resource});
+        return wait_until([&] { return run(arguments).code == 75; });
     }
 };
 
@@ -73,6 +85,24 @@ TEST_F(cli, wrong_usage_is_64)
     EXPECT_EQ(run({"show", "-r", "\xFF"}).code, 64);
     EXPECT_EQ(run({"--redis", "http://x", "acquire", "-r", resource}).code, 64);
     EXPECT_EQ(run_cli({"show"}, {"FENCELOCK_DB=x", "FENCELOCK_KEYS=odd"}).code, 64);
+}
+
+TEST_F(cli, an_option_with_a_value_is_not_given_twice)
+{
+    for (std::vector<std::string> const& twice : {std::vector<std::string>{"-r", "other"},
+                                                  {"--resource=other"},
+                                                  {"--ttl", "1s", "--ttl", "2s"},
+                                                  {"--owner", "a", "--owner", "b"},
+                                                  {"--db", "x", "--db", "y"},
+                                                  {"--keys", "tagged", "--keys", "tagged"}}) {
+        std::vector<std::string> words{"acquire", "-r", resource};
+        words.insert(words.end(), twice.begin(), twice.end());
+        auto const outcome = run(words);
+        EXPECT_EQ(outcome.code, 64);
+        EXPECT_NE(outcome.err.find(" is given twice"), std::string::npos) << outcome.err;
+    }
+    // What says nothing else the second time.
+    EXPECT_EQ(run({"--json", "acquire", "--json", "-r", resource}).code, 0);
 }
 
 TEST_F(cli, acquire_leaves_the_lease_and_release_ends_it)
@@ -113,7 +143,7 @@ TEST_F(cli, an_owner_of_ones_own_gets_the_same_lease_again)
     auto const first = acquire({"--owner", "job-7"});
     EXPECT_EQ(first.owner, "job-7");
     EXPECT_EQ(acquire({"--owner", "job-7"}).token, first.token);
-    EXPECT_EQ(run({"acquire", "-r", resource, "--owner", "job-8"}).code, 75);
+    EXPECT_TRUE(is_held_by_others({"--owner", "job-8"}));
 }
 
 TEST_F(cli, json_has_the_same_words_and_the_ttl)
@@ -190,6 +220,30 @@ TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
     // Where Redis answers, and where none was named, there is nothing to tell.
     EXPECT_EQ(run({"run", "-r", resource, "--", "true"}).err, "");
     EXPECT_EQ(run_cli({"run", "-r", resource, "--", "true"}, {environment[1]}).err, "");
+}
+
+TEST_F(cli, held_by_others_in_postgresql_says_why_redis_was_not_asked)
+{
+    ASSERT_EQ(run_cli({"acquire", "-r", resource, "--ttl", "1h"}, {environment[1]}).code, 0);
+    auto const outcome = run({"--redis", "redis://127.0.0.1:1", "acquire", "-r", resource});
+    EXPECT_EQ(outcome.code, 75);
+    EXPECT_EQ(outcome.err.rfind("fencelock: the lock of \"" + resource +
+                                    "\" is held by others (waited for 0 ms): it was asked for in "
+                                    "PostgreSQL, because Redis at 127.0.0.1:1: ",
+                                0),
+              0u)
+        << outcome.err;
+}
+
+TEST_F(cli, one_reason_of_two_failures_is_told_once)
+{
+    // Redis answers, but needs the database for tokens, as the lease in the database does.
+    auto const outcome =
+        run({"--db", "host=/nonexistent dbname=postgres", "acquire", "-r", resource});
+    EXPECT_EQ(outcome.code, 69);
+    auto const first = outcome.err.find("PostgreSQL: ");
+    EXPECT_NE(first, std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("PostgreSQL: ", first + 1), std::string::npos) << outcome.err;
 }
 
 TEST_F(cli, a_database_without_the_extension_is_named)
@@ -291,46 +345,6 @@ TEST_F(cli, a_password_is_never_printed)
     EXPECT_EQ((outcome.out + outcome.err).find("hunter"), std::string::npos);
 }
 
-TEST_F(cli, show_tells_of_redis_and_of_the_database)
-{
-    auto const free = run({"show", "-r", resource});
-    EXPECT_EQ(free.code, 0);
-    EXPECT_EQ(free.out, resource + "\n  redis     not held\n  database  no mark, none issued, no "
-                                   "lease\n");
-    auto const held = acquire({"--owner", "me", "--ttl", "1h"});
-    auto const issued = std::to_string(std::stoll(held.token) + 999);
-    auto const shown = run({"show", "-r", resource});
-    EXPECT_NE(shown.out.find("held by me with token " + held.token + ", 3"), std::string::npos);
-    EXPECT_NE(shown.out.find("mark " + held.token + ", issued " + issued + ", no lease"),
-              std::string::npos)
-        << shown.out;
-    auto const json = run({"show", "-r", resource, "--json"});
-    EXPECT_NE(json.out.find("\"redis\": {\"held\": true, \"owner\": \"me\", \"token\": " +
-                            held.token + ", \"ttl_ms\": 3"),
-              std::string::npos)
-        << json.out;
-    EXPECT_NE(json.out.find("\"database\": {\"mark\": " + held.token + ", \"issued\": " + issued +
-                            ", \"lease\": null}"),
-              std::string::npos)
-        << json.out;
-}
-
-TEST_F(cli, show_lists_what_is_held_in_either)
-{
-    resource += " with space";
-    acquire({"--ttl", "1h"});
-    auto const leased = new_resource();
-    EXPECT_EQ(run_cli({"acquire", "-r", leased, "--owner", "me", "--ttl", "1h"},
-                      {"FENCELOCK_DB=" + shared_postgres().conninfo()})
-                  .code,
-              0);
-    auto const shown = run({"show"});
-    EXPECT_EQ(shown.code, 0);
-    EXPECT_NE(shown.out.find(resource + "\n  redis     held by"), std::string::npos) << shown.out;
-    EXPECT_NE(shown.out.find(leased + "\n  redis     not held"), std::string::npos) << shown.out;
-    EXPECT_NE(shown.out.find("leased to me with token"), std::string::npos) << shown.out;
-}
-
 // What bash offers for the last word of a line.
 std::string completions(std::string const& line)
 {
@@ -357,37 +371,6 @@ TEST_F(cli, bash_completes_commands_options_and_presets)
     EXPECT_EQ(completions("fencelock acquire --to"), "");
     EXPECT_EQ(completions("fencelock --keys "), "tagged plain");
     EXPECT_EQ(completions("fencelock run -r "), "");
-}
-
-// Both nodes of a cluster, each with half of the slots.
-TEST_F(cli, show_and_doctor_look_at_every_node_of_a_cluster)
-{
-    test_support::redis_nodes nodes{2};
-    std::vector<std::string> const of_cluster{"FENCELOCK_REDIS=" + nodes.url(),
-                                              "FENCELOCK_DB=" + shared_postgres().conninfo()};
-
-    std::vector<std::string> held;
-    auto const on_both = [&] {
-        return nodes[0].command({"DBSIZE"}) != "0" && nodes[1].command({"DBSIZE"}) != "0";
-    };
-    while (!on_both()) {
-        held.push_back(new_resource());
-        ASSERT_EQ(run_cli({"acquire", "-r", held.back()}, of_cluster).code, 0);
-    }
-    auto const shown = run_cli({"show"}, of_cluster);
-    EXPECT_EQ(shown.code, 0) << shown.err;
-    for (auto const& name : held)
-        EXPECT_NE(shown.out.find(name + "\n  redis     held by "), std::string::npos) << shown.out;
-
-    auto const found = run_cli({"doctor"}, of_cluster);
-    EXPECT_EQ(found.code, 1) << found.err;
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-        EXPECT_NE(found.out.find("Redis at 127.0.0.1:" + std::to_string(nodes[i].port()) +
-                                 ": there is no append-only file"),
-                  std::string::npos)
-            << found.out;
-    EXPECT_EQ(found.out.find("MOVED"), std::string::npos) << found.out;
-    EXPECT_EQ(found.out.find("CROSSSLOT"), std::string::npos) << found.out;
 }
 
 } // namespace

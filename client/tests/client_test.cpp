@@ -55,6 +55,27 @@ TEST_F(redis_client, the_lock_in_redis_has_the_ttl_and_the_state_an_idle_expiry)
     EXPECT_LE(idle, 24 * 3'600'000);
 }
 
+TEST_F(redis_client, as_many_connections_to_postgresql_are_kept_as_its_options_say)
+{
+    client few{redis,
+               shared_postgres().conninfo() + " application_name='" + resource + "'",
+               {.fall_back = false, .idle_connections = 2}};
+    auto const connections = [this] {
+        return shared_postgres().query("SELECT count(*) FROM pg_stat_activity "
+                                       "WHERE application_name = '" +
+                                       resource + "'");
+    };
+    auto first = few.acquire(resource + "/1");
+    auto second = few.acquire(resource + "/2");
+    auto third = few.acquire(resource + "/3");
+    first.transaction([&](pqxx::work&) {
+        second.transaction([&](pqxx::work&) {
+            third.transaction([&](pqxx::work&) { EXPECT_EQ(connections(), "3"); });
+        });
+    });
+    EXPECT_TRUE(wait_until([&] { return connections() == "2"; }));
+}
+
 TEST_F(redis_client, the_destructor_releases)
 {
     {

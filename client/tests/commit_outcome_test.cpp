@@ -3,7 +3,33 @@
 
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
+
+#include <atomic>
 #include <future>
+#include <string_view>
+
+namespace {
+
+std::atomic<bool> drop_answer_to_commit{false};
+
+} // namespace
+
+struct pg_conn;
+struct pg_result;
+
+// In the place of libpq's own: no result is what it returns where there is no memory for one.
+extern "C" pg_result* PQexec(pg_conn* connection, char const* sql)
+{
+    static auto* const original = reinterpret_cast<decltype(&PQexec)>(::dlsym(RTLD_NEXT, "PQexec"));
+    static auto* const clear =
+        reinterpret_cast<void (*)(pg_result*)>(::dlsym(RTLD_NEXT, "PQclear"));
+    auto* const result = original(connection, sql);
+    if (std::string_view{sql} != "COMMIT" || !drop_answer_to_commit.exchange(false))
+        return result;
+    clear(result);
+    return nullptr;
+}
 
 namespace fencelock::test {
 namespace {
@@ -118,7 +144,7 @@ TEST_F(commit_outcomes, what_nobody_can_tell_is_unknown_until_somebody_can)
 TEST_F(commit_outcomes, one_that_does_not_end_in_time_can_be_asked_for_later)
 {
     auto const impatient = client_with(300ms);
-    auto lock = impatient->acquire(new_resource(), {.ttl = 1h});
+    auto lock = impatient->acquire(new_resource(), {.ttl = 1h, .wait = 120s});
     pqxx::connection blocker{shared_postgres().conninfo()};
     pqxx::work blocking{blocker};
     blocking.exec("SELECT pg_advisory_xact_lock(1)");
@@ -139,6 +165,16 @@ TEST_F(commit_outcomes, one_that_does_not_end_in_time_can_be_asked_for_later)
     EXPECT_EQ(locks->outcome(receipt), commit_outcome::in_progress);
     blocking.abort();
     EXPECT_TRUE(wait_until([&] { return locks->outcome(receipt) == commit_outcome::committed; }));
+}
+
+// As where there is no memory for it.
+TEST_F(commit_outcomes, a_commit_whose_answer_the_client_could_not_take_is_a_commit)
+{
+    drop_answer_to_commit = true;
+    EXPECT_NO_THROW(insert());
+    EXPECT_FALSE(drop_answer_to_commit);
+    EXPECT_TRUE(written());
+    EXPECT_NO_THROW(held.transaction([](pqxx::work& tx) { tx.exec("SELECT 1"); }));
 }
 
 TEST_F(commit_outcomes, a_crash_in_between_leaves_it_unknown)

@@ -41,6 +41,21 @@ TEST(deadline_watch, each_call_has_its_own_deadline)
     EXPECT_EQ(::recv(patient.get(), &byte, 1, 0), 1);
 }
 
+TEST(deadline_watch, a_short_call_does_not_wait_for_a_longer_one)
+{
+    deadline_watch watch;
+    auto const [patient, patients_peer] = socket_pair();
+    deadline_watch::scope const long_call{watch, patient.get(),
+                                          steady::now() + std::chrono::hours{1}};
+    for (int i = 0; i < 2; ++i) { // after the first, the watch sleeps until the long one's deadline
+        auto const [hasty, hastys_peer] = socket_pair();
+        deadline_watch::scope const short_call{watch, hasty.get(),
+                                               steady::now() + milliseconds{20}};
+        char byte = 0;
+        EXPECT_EQ(::recv(hasty.get(), &byte, 1, 0), 0);
+    }
+}
+
 TEST(deadline_watch, a_call_that_is_over_is_left_alone)
 {
     deadline_watch watch;

@@ -107,9 +107,9 @@ TEST_F(fallback, both_away_is_told_with_both_reasons)
 TEST_F(fallback, a_frozen_redis_is_fallen_back_from_too)
 {
     client impatient{redis, shared_postgres().conninfo(), {.attempt_timeout = 400ms}};
-    impatient.acquire(resource).release();
+    impatient.acquire(resource, {.wait = 120s}).release();
     server.pause();
-    auto lock = impatient.acquire(resource);
+    auto lock = impatient.acquire(resource, {.wait = 120s});
     EXPECT_EQ(lock.issuer_name(), "database");
     server.resume();
 }

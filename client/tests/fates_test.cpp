@@ -181,10 +181,9 @@ TEST_F(redis_fates, loading_is_told_and_waited_for)
 TEST_F(redis_fates, a_connection_that_falls_silent_is_no_loss)
 {
     test_support::tcp_proxy proxy{shared_redis().socket_path()};
-    redis_locks redis{proxy.url(), {.command_timeout = 150ms}};
-    client locks{
-        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 400ms}};
-    auto lock = locks.acquire(resource, {.ttl = 1h});
+    redis_locks redis{proxy.url()};
+    client locks{redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 3s}};
+    auto lock = locks.acquire(resource, {.ttl = 1h, .wait = 120s});
     proxy.hold_replies();
     EXPECT_THROW(lock.renew(), outcome_unknown);
     EXPECT_TRUE(lock.held());

@@ -56,7 +56,7 @@ TEST_F(faults, a_lost_demand_for_a_seed_costs_no_second_block)
 TEST_F(faults, an_unanswered_acquire_is_unknown_and_takes_no_lock_when_it_arrives_late)
 {
     client impatient{
-        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
+        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 3s}};
     impatient.acquire(resource, {.wait = 120s}).release(); // a connection is open and idle now
     auto const before = script_calls();
     proxy.hold_requests();
@@ -76,7 +76,7 @@ TEST_F(faults, an_unanswered_acquire_is_unknown_and_takes_no_lock_when_it_arrive
 TEST_F(faults, an_acquire_whose_reply_never_comes_is_released)
 {
     client impatient{
-        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
+        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 3s}};
     impatient.acquire(resource, {.wait = 120s}).release();
     proxy.hold_replies(); // the server grants, nobody hears of it
     EXPECT_THROW(impatient.try_acquire(resource, {.ttl = 1h}), outcome_unknown);
@@ -130,7 +130,7 @@ TEST_F(faults, a_reader_of_a_frozen_database_gives_up)
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
     client through{"host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
                        std::to_string(to_postgres.port()),
-                   {.attempt_timeout = 300ms}};
+                   {.attempt_timeout = 3s}};
     through.acquire(new_resource(), {.wait = 120s}).release();
     to_postgres.hold_replies();
     EXPECT_THROW(through.try_acquire(resource), outcome_unknown);
@@ -151,7 +151,7 @@ TEST_F(faults, a_database_that_falls_silent_behind_a_new_connection_is_given_up)
 
 TEST_F(faults, a_database_lease_that_has_to_wait_too_long_is_not_taken)
 {
-    client in_database{shared_postgres().conninfo(), {.attempt_timeout = 300ms}};
+    client in_database{shared_postgres().conninfo(), {.attempt_timeout = 3s}};
     in_database.acquire(resource, {.wait = 120s}).release();
     pqxx::connection blocker{shared_postgres().conninfo()};
     {
@@ -163,7 +163,31 @@ TEST_F(faults, a_database_lease_that_has_to_wait_too_long_is_not_taken)
                   .query("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
                   .value(),
               "0");
-    EXPECT_TRUE(in_database.try_acquire(resource));
+    EXPECT_TRUE(in_database.try_acquire(resource, {.wait = 120s}));
+}
+
+TEST_F(faults, a_database_lease_that_is_asked_for_late_is_not_taken)
+{
+    test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
+    auto const application = "late_" + resource;
+    client through{"host=127.0.0.1 user=postgres dbname=postgres sslmode=disable "
+                   "application_name=" +
+                       application + " port=" + std::to_string(to_postgres.port()),
+                   {.attempt_timeout = 2s}};
+    through.acquire(new_resource(), {.wait = 120s}).release(); // connected by now
+    to_postgres.hold_requests();
+    EXPECT_THROW(through.try_acquire(resource, {.ttl = 24h}), outcome_unknown);
+    EXPECT_GT(to_postgres.bytes_held(), 0u);
+    to_postgres.release();
+    EXPECT_TRUE(wait_until([&] { // executed: the server has ended the session after it
+        return shared_postgres().query("SELECT count(*) FROM pg_stat_activity WHERE "
+                                       "application_name = '" +
+                                       application + "'") == "0";
+    }));
+    EXPECT_EQ(shared_postgres().query("SELECT count(*) FROM \"Fence it\".fence_issuer WHERE "
+                                      "resource = '" +
+                                      resource + "'"),
+              "0");
 }
 
 class forgetful_redis : public ::testing::Test {

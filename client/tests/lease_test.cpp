@@ -13,11 +13,14 @@ using clock = std::chrono::steady_clock;
 
 class leases : public ::testing::Test {
   protected:
+    // What is not meant to fail may take as long as a busy machine needs.
+    client_options const patient{.fall_back = false, .attempt_timeout = 30s};
+
     test_support::tcp_proxy proxy{shared_redis().socket_path()};
     redis_locks redis{proxy.url()};
-    client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
+    client locks{redis, shared_postgres().conninfo(), patient};
     redis_locks direct_redis{shared_redis().socket_url()};
-    client others{direct_redis, shared_postgres().conninfo(), {.fall_back = false}};
+    client others{direct_redis, shared_postgres().conninfo(), patient};
     std::string resource = new_resource();
 };
 
@@ -154,8 +157,8 @@ TEST_F(leases, a_failing_repeat_does_not_end_what_its_owner_has)
 TEST_F(leases, a_release_without_an_answer_can_be_tried_again)
 {
     client impatient{
-        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 300ms}};
-    auto lock = impatient.acquire(resource);
+        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 3s}};
+    auto lock = impatient.acquire(resource, {.ttl = 1h, .wait = 120s});
     proxy.refuse();
     proxy.cut_all();
     EXPECT_EQ(lock.release(), release_outcome::unknown);
@@ -170,7 +173,7 @@ TEST_F(leases, the_destructor_does_not_throw_where_nobody_answers)
     client impatient{
         redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 200ms}};
     {
-        auto lock = impatient.acquire(resource);
+        auto lock = impatient.acquire(resource, {.wait = 120s});
         proxy.hold_replies();
     }
     proxy.release();

@@ -16,7 +16,7 @@ class observation : public ::testing::Test {
 
     client_options logging(bool fall_back)
     {
-        return {.fall_back = fall_back, .attempt_timeout = 500ms, .log = [this](auto const& one) {
+        return {.fall_back = fall_back, .attempt_timeout = 30s, .log = [this](auto const& one) {
                     std::lock_guard const guard{mutex_};
                     entries_.push_back(one);
                 }};

@@ -137,6 +137,18 @@ TEST(renewal, at_a_server_that_does_not_answer_delays_nobody_elses)
     EXPECT_TRUE(wait_until([&] { return again.valid_until() > first_end; }));
 }
 
+TEST(renewal, of_a_short_lease_does_not_wait_for_that_of_a_longer_one)
+{
+    client locks{std::make_shared<memory_issuer>(), shared_postgres().conninfo()};
+    auto const longer = locks.acquire("long", {.ttl = 1h});
+    for (int i = 0; i < 2; ++i) {
+        auto const quick = locks.acquire("short", {.ttl = 6s});
+        auto const first_end = quick.valid_until();
+        EXPECT_TRUE(wait_until([&] { return quick.valid_until() > first_end || !quick.held(); }));
+        EXPECT_TRUE(quick.held());
+    }
+}
+
 // Executed, perhaps, but never answered.
 class silent_issuer final : public memory_issuer {
     void while_renewing(held_lease const&, clock::time_point) override

@@ -63,6 +63,26 @@ TEST_F(seeding, clients_that_seed_at_once_reserve_one_block_together)
     EXPECT_EQ(issued(), std::to_string(token + 2)); // one block of three
 }
 
+TEST_F(seeding, without_the_database_a_client_that_knew_it_goes_on_with_its_block)
+{
+    test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
+    auto const conninfo = "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
+                          std::to_string(to_postgres.port());
+    client locks{redis, conninfo, {.fall_back = false}};
+    auto const other = new_resource();
+    locks.acquire(other, {.wait = 120s}).release();
+    auto const first = locks.acquire(resource, {.wait = 120s}).token();
+    to_postgres.refuse();
+    to_postgres.cut_all();
+    for (int i = 1; i < 3; ++i)
+        EXPECT_EQ(locks.acquire(resource).token(), first + i);
+    EXPECT_THROW(locks.try_acquire(resource), issuer_unavailable);
+
+    client newcomer{redis, conninfo, {.fall_back = false}};
+    EXPECT_THROW(newcomer.try_acquire(other), issuer_unavailable);
+    EXPECT_TRUE(locks.try_acquire(other));
+}
+
 TEST_F(seeding, another_database_history_is_not_counted_on)
 {
     client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};

@@ -1,70 +1,12 @@
 // Claims and transactions against the extension in a real PostgreSQL.
-#include "servers.hpp"
-
-#include <gtest/gtest.h>
+#include "transaction_fixture.hpp"
 
 #include <thread>
-
-#include <fencelock/detail/pqxx_compat.hpp>
 
 namespace fencelock::test {
 namespace {
 
-// A table with a guard and one without, both with a token column, and two clients.
-class transactions : public ::testing::Test {
-  protected:
-    static void SetUpTestSuite()
-    {
-        shared_postgres().query("CREATE TABLE IF NOT EXISTS guarded (name text PRIMARY KEY, status "
-                                "text, fence_token bigint)");
-        shared_postgres().query("SELECT \"Fence it\".fence_attach('guarded', '{name}')");
-        shared_postgres().query("CREATE TABLE IF NOT EXISTS plain (name text PRIMARY KEY, status "
-                                "text, fence_token bigint)");
-    }
-
-    // A lease that has ended in Redis without its holder knowing, and its successor's.
-    struct two_holders {
-        lock former;
-        lock current;
-    };
-
-    two_holders stalled_and_current()
-    {
-        auto former = locks.acquire(resource, {.ttl = 1h});
-        shared_redis().command({"DEL", lock_key(resource)});
-        auto current = others.acquire(resource, {.ttl = 1h});
-        return {std::move(former), std::move(current)};
-    }
-
-    void insert(lock& with)
-    {
-        with.transaction([&](pqxx::work& tx) {
-            tx.exec("INSERT INTO guarded VALUES (" + tx.quote(resource) + ", 'new')");
-        });
-    }
-
-    void update(lock& with, std::string const& status, isolation level = isolation::read_committed)
-    {
-        with.transaction(
-            [&](pqxx::work& tx) {
-                tx.exec("UPDATE guarded SET status = " + tx.quote(status) +
-                        " WHERE name = " + tx.quote(resource));
-            },
-            {.isolation = level});
-    }
-
-    std::string status() const
-    {
-        return shared_postgres()
-            .query("SELECT status FROM guarded WHERE name = '" + resource + "'")
-            .value_or("(none)");
-    }
-
-    redis_locks redis{shared_redis().socket_url()};
-    client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
-    client others{redis, shared_postgres().conninfo(), {.fall_back = false}};
-    std::string resource = new_resource();
-};
+class transactions : public transaction_fixture {};
 
 TEST_F(transactions, write_under_the_token_and_pass_the_result_through)
 {
@@ -296,37 +238,6 @@ TEST_F(transactions, repeatable_read_and_serializable_see_what_the_former_holder
     }
 }
 
-TEST_F(transactions, read_committed_is_named_even_where_another_level_is_the_default)
-{
-    shared_postgres().create_database("strict");
-    shared_postgres().query("CREATE EXTENSION fencelock", "strict");
-    shared_postgres().query(
-        "ALTER DATABASE strict SET default_transaction_isolation = 'serializable'");
-    client strict{redis, shared_postgres().conninfo("strict"), {.fall_back = false}};
-    auto lock = strict.acquire(resource, {.confirm = true});
-    EXPECT_EQ(lock.transaction([](pqxx::work& tx) {
-        auto const row = tx.exec("SELECT current_setting('transaction_isolation')");
-        return row[0][0].as<std::string>();
-    }),
-              "read committed");
-}
-
-TEST_F(transactions, survive_connections_that_were_closed_while_idle)
-{
-    auto lock = locks.acquire(resource);
-    insert(lock);
-    shared_postgres().query("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-                            "WHERE application_name = 'fencelock'");
-    EXPECT_TRUE(wait_until([] {
-        return shared_postgres()
-                   .query(
-                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'fencelock'")
-                   .value() == "0";
-    }));
-    update(lock, "after");
-    EXPECT_EQ(status(), "after");
-}
-
 TEST_F(transactions, confirm_fences_the_former_holder_from_the_grant_on)
 {
     auto former = locks.acquire(resource, {.ttl = 1h});
@@ -349,56 +260,6 @@ TEST_F(transactions, confirm_replaces_a_refused_token_unseen)
     EXPECT_TRUE(lock.held());
     EXPECT_EQ(losses, 0); // of the handle that was never seen
     insert(lock);
-}
-
-TEST_F(transactions, stamps_write_the_token_and_refuse_rows_of_a_newer_holder)
-{
-    shared_postgres().query("INSERT INTO plain VALUES ('" + resource + "', 'new', NULL), ('" +
-                            resource + "b', 'new', NULL)");
-    auto holders = stalled_and_current();
-    auto& former = holders.former;
-    auto& current = holders.current;
-    auto const where = std::string{"name IN ($2, $3)"};
-    auto const touched = current.transaction([&](pqxx::work& tx) {
-        return current.stamp().update(tx, "plain", "status = $1", where, "fresh", resource,
-                                      resource + "b");
-    });
-    EXPECT_EQ(touched, 2u);
-    pqxx::connection connection{shared_postgres().conninfo()};
-    {
-        pqxx::work tx{connection};
-        try {
-            former.stamp().update(tx, "plain", "status = $1", "name = $2", "stale", resource);
-            FAIL();
-        } catch (stale_token const& e) {
-            EXPECT_EQ(e.mark(), current.token());
-            EXPECT_EQ(e.token(), former.token());
-            EXPECT_EQ(e.resource(), resource);
-        }
-        EXPECT_THROW(former.stamp().erase(tx, "plain", "name = $1", resource), stale_token);
-        EXPECT_EQ(former.stamp().update(tx, "plain", "status = $1", "name = $2", "x", "nobody"),
-                  0u);
-        tx.commit();
-    }
-    EXPECT_EQ(shared_postgres()
-                  .query("SELECT status || fence_token FROM plain WHERE name = '" + resource + "'")
-                  .value(),
-              "fresh" + std::to_string(current.token()));
-    pqxx::work tx{connection};
-    EXPECT_EQ(current.stamp().erase(tx, "plain", "name = $1", resource), 1u);
-    tx.commit();
-}
-
-TEST_F(transactions, a_stamp_on_a_guarded_table_is_accepted_without_a_claim)
-{
-    auto lock = locks.acquire(resource);
-    insert(lock);
-    pqxx::connection connection{shared_postgres().conninfo()};
-    pqxx::work tx{connection};
-    EXPECT_EQ(lock.stamp().update(tx, "guarded", "status = $1", "name = $2", "stamped", resource),
-              1u);
-    tx.commit();
-    EXPECT_EQ(status(), "stamped");
 }
 
 } // namespace

@@ -5,7 +5,7 @@ check_shell_syntax() {
     local file
     while read -r file; do
         bash -n "$file"
-    done < <(find scripts bench demo examples .ci -type f -exec grep -lE '^#!/bin/(ba)?sh|^# .*[Ss]ourced' {} +)
+    done < <(find scripts bench demo examples debian .ci -type f -exec grep -lE '^#!/bin/(ba)?sh|^# .*[Ss]ourced' {} +)
 }
 
 # Other versions of clang-format format otherwise.
@@ -191,6 +191,20 @@ check_cmake_consumer() {
     cmake --build "$run_dir/consumer"
     LD_LIBRARY_PATH=$(client_libdir) "$run_dir/consumer/consumer"
     "$run_dir/consumer/consumer_static"
+}
+
+# Of its own the library exports the namespace, and is named by its binary interface. (What was instantiated of the
+# standard library's templates is weak, and stays exported: some of it has to be one for the whole process.)
+check_client_exports() {
+    local library unexpected abi
+    library=$(client_libdir)/libfencelock.so
+    abi=$(sed -n 's/^set(fencelock_abi \(.*\))/\1/p' "$tree/client/CMakeLists.txt")
+    unexpected=$(nm -DC --defined-only "$library" | awk '
+        $2 ~ /^[TDRB]$/ { strong++; if ($3 !~ /^fencelock::/) print }
+        END { if (!strong) print "(nothing is exported)" }')
+    echo "unexpected: ${unexpected:-none}"
+    [[ -z $unexpected ]]
+    objdump -p "$library" | grep -E "^ *SONAME +libfencelock\.so\.$abi\$"
 }
 
 check_pkg_config_consumer() {

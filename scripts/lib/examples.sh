@@ -37,17 +37,10 @@ unpack_node_packages() { # RECIPE
 }
 
 unpack_package() { # PACKAGE
-    local dir=$unpacked_packages/$1.part names archive
-    rm -rf "$dir"
-    mkdir -p "$dir"
+    local names
     mapfile -t names < <(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
         --no-breaks --no-replaces --no-enhances "$1" | grep '^node-')
-    ((${#names[@]})) || return 1
-    (cd "$dir" && apt-get -qq download "${names[@]}") || return 1
-    for archive in "$dir"/*.deb; do
-        dpkg -x "$archive" "$dir" || return 1
-    done
-    mv "$dir" "$unpacked_packages/$1"
+    ((${#names[@]})) && unpack_packages "$unpacked_packages/$1" "${names[@]}"
 }
 
 package_is_unpacked() { [[ -d $unpacked_packages/$1 ]]; }

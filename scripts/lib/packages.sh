@@ -30,6 +30,16 @@ optional_requirements=(
     'have clang++|clang'
     'have_fuzzing_compiler|FUZZER'
 )
+# What builds and judges Debian's packages.
+package_requirements=(
+    'package_is_installed build-essential|build-essential'
+    'package_is_installed cmake|cmake'
+    'have dh|debhelper'
+    'have dpkg-buildpackage|dpkg-dev'
+    'have lintian|lintian'
+    'have mount|mount'
+    'package_is_installed postgresql-server-dev-all|postgresql-server-dev-all'
+)
 # What the same checks can be run with instead, and PostgreSQL's own suite.
 variant_requirements=(
     'have clang++|clang'
@@ -118,6 +128,22 @@ install_packages() { # NAME...
     fi
     services_may_start
     exec {packages_lock}>&-
+}
+
+# Unpacks packages into a directory, without installing them: their services and users do not come to be.
+# Fails where one is not to be had; DIR is whole or not there.
+unpack_packages() { # DIR NAME...
+    local dir=$1 archive
+    shift
+    rm -rf "$dir.part"
+    mkdir -p "$dir.part"
+    (cd "$dir.part" && apt-get -qq download "$@") || return 1
+    for archive in "$dir.part"/*.deb; do
+        dpkg -x "$archive" "$dir.part" || return 1
+        rm "$archive"
+    done
+    rm -rf "$dir"
+    mv "$dir.part" "$dir"
 }
 
 resolved_packages() { # NAME...

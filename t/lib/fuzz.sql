@@ -101,7 +101,7 @@ DECLARE
 	t text := coalesce(some_bigint(), 'NULL');
 	d text := quote_nullable(some_interval());
 BEGIN
-	RETURN CASE floor(random() * 21)::int
+	RETURN CASE floor(random() * 23)::int
 		WHEN 0 THEN format('SELECT fence_check(%s, %s, %s)', r, t, o)
 		WHEN 1 THEN format('SELECT fence_try(%s, %s, %s)', r, t, o)
 		WHEN 2 THEN format('SELECT fence_token(%s)', r)
@@ -127,6 +127,10 @@ BEGIN
 			'SELECT fence_audit()', 'SELECT fence_grant(NULL)', 'SELECT fence_grant(''postgres'')',
 			format('SELECT fence_guard_name(%L)', pick('guarded', 'pg_class', NULL)))
 		WHEN 16 THEN format('SELECT fence_check(%L, %s, %L)', pick('owned:1', 'owned:2'), pick('5', '6'), pick('me', 'you', NULL))
+		WHEN 17 THEN format('SELECT fence_raise_mark(%s, %s)', r, t)
+		WHEN 18 THEN format('SELECT fence_resource_name(%s, ARRAY[%L, %L], r.*) FROM %s r', pick('''guarded''::regclass', '''met''::regclass',
+			'''met_pkey''::regclass', '0'), 'resource=' || some_template(), pick('mark=row', 'ties=accept', some_text()),
+			pick('guarded', 'guarded', 'met', 'pg_class', '(VALUES (1), (NULL))'))
 		ELSE some_write()
 	END;
 END $$;

@@ -39,6 +39,10 @@ struct client_options {
     /// another refusal, no more.
     std::size_t remembered_refusals = 10'000;
 
+    /// How many connections to PostgreSQL are kept open while nobody uses them. So many
+    /// transactions at a time do without connecting.
+    std::size_t idle_connections = 8;
+
     /// Told what happens beside what callers hear by themselves: blocks reserved, fallbacks, failed
     /// renewals, losses, refusals. Called by whatever thread finds out, several at once too: it
     /// should be short, must not use the client, and its exceptions are dropped.

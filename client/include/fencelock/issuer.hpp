@@ -65,8 +65,7 @@ class FENCELOCK_EXPORT waiter {
 /// The interface between the client and what grants leases. May be implemented by users; called
 /// from several threads at once. What an implementation must keep:
 /// - the same owner asking again gets the same lease and token, as long as it holds it and the
-/// token
-///   is above `above`;
+///   token is above `above`;
 /// - tokens of a resource never repeat and never fall;
 /// - renew and release touch only a lease of exactly this owner and token, and renew creates none;
 /// - every call returns, or throws, by about its deadline.

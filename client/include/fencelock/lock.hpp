@@ -95,7 +95,9 @@ class FENCELOCK_EXPORT lock {
     void claim(pqxx::transaction_base& tx);
 
     /// Runs `work` in a transaction that has presented the token first, then commits. The result of
-    /// `work` is passed through. Uses a connection of the client's.
+    /// `work` is passed through. Uses a connection of the client's, in which nothing is left of
+    /// what ran there before: what `work` SETs, prepares, creates as temporary or locks for its
+    /// session is discarded behind it, in the background.
     ///
     /// Throws lock_lost before anything is run; stale_token, token_conflict, token_not_issued where
     /// the token is refused (the handle has ended, nothing was written); token_required where

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include <fencelock/export.hpp>
+
 namespace fencelock {
 
 /// What a client and its locks have done since the client was made. Each number only grows; they
@@ -20,6 +22,14 @@ struct client_counters {
     std::uint64_t seeds = 0;           ///< blocks of tokens reserved in PostgreSQL for Redis
     std::uint64_t fallbacks = 0;       ///< leases taken in PostgreSQL because Redis was away
 };
+
+/// The sums, for a program that has several clients.
+FENCELOCK_EXPORT client_counters operator+(client_counters const& one,
+                                           client_counters const& other) noexcept;
+
+/// The counters in Prometheus' text format, for a page that it scrapes or a file that the textfile
+/// collector of its node exporter reads: fencelock_client_acquired_total and so on, without labels.
+FENCELOCK_EXPORT std::string prometheus_text(client_counters const& counters);
 
 enum class log_level {
     info,    ///< rare, and as it should be

@@ -45,11 +45,10 @@ enum class key_preset {
     /// `lock:<resource>` and `fence:<resource>`, shared with clients that run
     /// `SET lock:<resource> <id> NX PX <ttl>` and `INCR fence:<resource>` in one script. Redis
     /// alone counts: a counter that Redis loses starts again, so tokens may repeat and fall, and
-    /// there is
-    /// no fallback to PostgreSQL. A database still refuses what is below its mark; the counter is
-    /// lifted above that mark by the next acquire of a client that saw the refusal. In a cluster
-    /// the keys of a resource lie in one slot, as they have to, only where its name has a hash tag
-    /// (`order:{1001}`); another name is an invalid_argument there.
+    /// there is no fallback to PostgreSQL. A database still refuses what is below its mark; the
+    /// counter is lifted above that mark by the next acquire of a client that saw the refusal. In a
+    /// cluster the keys of a resource lie in one slot, as they have to, only where its name has a
+    /// hash tag (`order:{1001}`); another name is an invalid_argument there.
     plain,
 };
 

@@ -3,7 +3,7 @@
 -- KEYS  2 state
 -- ARGV  5 history    the history id of the database that the sender seeds from
 --       6 idle       ms after which an unused state may go
---       7 ticket     '' or the ticket that the block in 8 and 9 was reserved for
+--       7 ticket     the ticket that the block in 8 and 9 was reserved for; without a block there are none of the three
 --       8 before     the number before the block's first token
 --       9 last       the block's last token
 --
@@ -22,7 +22,7 @@ local history, idle, ticket, before, last = ARGV[5], ARGV[6], ARGV[7], ARGV[8], 
 
 if again then return {'GRANTED', again, redis.call('HGET', state, 'end') or again, now} end
 
-local lineage = string.match(replication, 'master_replid:(%x+)')
+local lineage = lineage_of_server()
 
 local fields = redis.call('HMGET', state, 'lineage', 'history', 'last', 'end', 'ticket')
 local known_lineage, known_history, known_last, known_end = fields[1], fields[2], fields[3], fields[4]
@@ -30,7 +30,7 @@ local known_lineage, known_history, known_last, known_end = fields[1], fields[2]
 local pending = fields[5]
 if pending and string.sub(pending, 1, #lineage + 1) ~= lineage .. ':' then pending = false end
 
-if ticket ~= '' and ticket == pending then
+if ticket and ticket == pending then
   pending = false -- used up, whether its block will do or not
   redis.call('HDEL', state, 'ticket')
   if not known_end or not less(before, known_end) then

@@ -1,4 +1,4 @@
--- What every acquire begins with, put behind common.lua and before the script itself by the build.
+-- What every acquire begins with, put behind clock.lua and before the script itself by the build.
 --
 -- KEYS  1 lock   a string `token:owner`
 -- ARGV  1 owner      opaque bytes, one value for each acquire and all its retries
@@ -9,13 +9,9 @@
 -- Tokens are text all the way: a Lua number is exact only to 2^53.
 
 local lock = KEYS[1]
-local owner, ttl, not_after, above = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local owner, ttl, above = ARGV[1], ARGV[2], ARGV[4]
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-
--- What arrives after its sender gave up must not take the lock: nobody would release it.
-if now >= not_after then return {'LATE', now} end
+if is_late(ARGV[3]) then return {'LATE', now} end
 
 local again = false -- the token of a lock that is the sender's already: its first reply was lost
 local held = redis.call('GET', lock)

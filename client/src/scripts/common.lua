@@ -12,6 +12,12 @@ if string.find(replication, 'min_slaves_good_slaves:0', 1, true) then
   return redis.error_reply('NOREPLICAS Not enough good replicas to write.')
 end
 
+-- The id of this server's history. (To search for a pattern costs as much as two commands.)
+local function lineage_of_server()
+  local _, before = string.find(replication, 'master_replid:', 1, true)
+  return string.sub(replication, before + 1, string.find(replication, '\r', before, true) - 1)
+end
+
 -- Decimals without leading zeros; digits of one length sort as numbers do in every locale.
 local function less(a, b)
   if #a ~= #b then return #a < #b end

@@ -1,4 +1,4 @@
--- What every script of Redlock begins with, put behind common.lua by the build.
+-- What every script of Redlock begins with, put behind clock.lua by the build.
 --
 -- KEYS  1 lock   on each server a string `token:attempt:owner`; token 0 while its attempt has not been granted
 --
@@ -6,10 +6,7 @@
 -- not restarted since. So of two grants that share a server, which any two do, the earlier one has the lower token.
 
 local lock = KEYS[1]
-local lineage = string.match(replication, 'master_replid:(%x+)')
-
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local lineage = lineage_of_server()
 
 local held = redis.call('GET', lock)
 local token, attempt, owner = string.match(held or '', '^(%d+):(%x+):(.*)$')

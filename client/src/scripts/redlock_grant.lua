@@ -5,7 +5,7 @@
 --       not_after  ms of this server's clock
 -- Replies GRANTED | GONE | LATE, with this server's time in ms as the last element.
 
-if now >= tonumber(ARGV[5]) then return {'LATE', now} end
+if is_late(ARGV[5]) then return {'LATE', now} end
 if held ~= ARGV[1] or lineage ~= ARGV[4] then return {'GONE', now} end
 redis.call('SET', lock, ARGV[2], 'PX', ARGV[3])
 return {'GRANTED', now}

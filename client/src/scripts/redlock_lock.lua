@@ -7,7 +7,7 @@
 -- HELD: the lease is this owner's already, with a token above `above`; nothing was changed. BUSY has token 0 where the
 -- other one has not been granted the lock yet.
 
-if now >= tonumber(ARGV[5]) then return {'LATE', now} end
+if is_late(ARGV[5]) then return {'LATE', now} end
 if held and owner ~= ARGV[1] then return {'BUSY', token or '', now} end
 if held and token ~= '0' and less(ARGV[4], token) then return {'HELD', held, lineage, token, now} end
 

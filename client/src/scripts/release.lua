@@ -1,6 +1,6 @@
 -- Ends the lease, where it is this owner's, and wakes one waiter.
 --
--- KEYS  lock, wake, state; or lock alone: then nobody is woken, and no counter moved
+-- KEYS  lock, wake, and with `refused` state; or lock alone: then nobody is woken
 -- ARGV  owner, token; token '' is whatever token this owner was granted (its reply was lost)
 --       refused: nothing, '' or the token up to which the database refuses those of this resource
 -- Replies RELEASED | NOT_HELD.

@@ -7,6 +7,7 @@ import glob
 import json
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 
 PROMOTIONS = ("pg_promote", "pg_split")
 UNKNOWN = (-1, 0)  # the position of a row whose transaction is not in the WAL
@@ -101,11 +102,18 @@ class Node:
     at_fork: dict = None  # issued and marks before any client came
     generations: set = field(default_factory=set)  # of tokens: those that it inherited, and those that it started
 
+    @cached_property
+    def writers(self):
+        """(name, xid) of the transactions that have rows in the journal."""
+        return {(row.by_tx, row.xid) for row in self.journal}
+
     def end_of(self, tx):
         """(LSN, committed) of a transaction on this node; None where it left no trace. One that no disk knew of at a crash has
-        none: its number was used again."""
+        none: its number was used again, by whoever has rows under it. One with rows of its own was known, as one that was
+        prepared before the crash is, or came only after it."""
         end = self.own_ends.get(tx.xid)
-        if end and any(tx.begun < crashed and end[0] > last for crashed, last in self.final["recoveries"]):
+        crossed = end and any(tx.begun < crashed and end[0] > last for crashed, last in self.final["recoveries"])
+        if crossed and (tx.name, tx.xid) not in self.writers:
             return None
         return end
 

@@ -12,13 +12,18 @@ def check(run):
 
 
 class Restored:
-    """The counters that the nemesis has set back: what no part of Redis can see, and no promise covers."""
+    """The counters that the nemesis has set back: what no part of Redis can see, and no promise covers. The tokens that were
+    counted in between may come again: those of the old block, and where a ticket was pending, those of the block that it was
+    exchanged for, since the old ticket brings that block again."""
 
     def __init__(self, run):
         self.ranges = {}
         for e in run.faults("redis_restore_state"):
             old = e["old"]
-            self.ranges.setdefault(e["resource"], []).append((int(old["last"]), int(old["end"])))
+            ranges = self.ranges.setdefault(e["resource"], [])
+            ranges.append((int(old["last"]), int(old["end"])))
+            if "ticket" in old and "last" in e["replaced"]:
+                ranges.append((int(old["end"]), int(e["replaced"]["last"])))
 
     def covers(self, resource, token):
         return any(last < token <= end for last, end in self.ranges.get(resource, []))

@@ -150,8 +150,8 @@ class PostgresNode:
         return self.fork_lsn
 
     def generation(self):
-        """Of tokens, the newest that this server's history has started; -1 where there is none yet."""
-        return self.value("SELECT coalesce(max(generation), -1) FROM fence_history_state")
+        """Of tokens, the newest that this server knows of."""
+        return self.value("SELECT max(generation) FROM fence_history_state")
 
     def issues(self):
         """What this server knows about issues and marks now."""

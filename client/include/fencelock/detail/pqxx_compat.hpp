@@ -40,6 +40,20 @@ inline void forbid_reconnect([[maybe_unused]] pqxx::connection& connection)
 #endif
 }
 
+/// Puts a session, which is in no transaction, back to what it was when it was opened: settings,
+/// role, temporary tables, prepared statements, advisory locks. False where that cannot be done,
+/// and it is of no more use: version 6 takes what it has prepared once for prepared.
+inline bool forget_session_state(pqxx::connection& connection)
+{
+    pqxx::nontransaction tx{connection};
+#if PQXX_VERSION_MAJOR < 7
+    if (!tx.exec("SELECT FROM pg_catalog.pg_prepared_statement() LIMIT 1").empty())
+        return false;
+#endif
+    tx.exec("DISCARD ALL");
+    return true;
+}
+
 /// Server and database that a transaction is in, for telling databases apart. (Its connection has
 /// another type in version 6, and a number for a port in version 8.)
 inline std::string database_of(pqxx::transaction_base& tx)

@@ -1,0 +1,51 @@
+// Connection strings of PostgreSQL.
+#include "conninfo.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace fencelock::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string limited(std::string const& conninfo, std::chrono::milliseconds most)
+{
+    return with_connect_limit(with_defaults(conninfo), most);
+}
+
+// The last one counts.
+std::string connect_timeout_in(std::string const& conninfo)
+{
+    auto const at = conninfo.rfind("connect_timeout='");
+    return at == std::string::npos
+               ? ""
+               : conninfo.substr(at + 17, conninfo.find('\'', at + 17) - at - 17);
+}
+
+TEST(conninfo, connecting_takes_no_longer_than_is_left)
+{
+    EXPECT_EQ(connect_timeout_in(limited("dbname=x connect_timeout=30", 4100ms)), "5");
+    EXPECT_EQ(connect_timeout_in(limited("dbname=x connect_timeout=0", 4s)), "4"); // for ever
+    EXPECT_EQ(connect_timeout_in(limited("dbname=x connect_timeout=30", 1ms)),
+              "2"); // libpq's least
+    EXPECT_EQ(connect_timeout_in(limited("postgresql://h/x?connect_timeout=9", 3s)), "3");
+}
+
+TEST(conninfo, connecting_takes_no_longer_than_the_caller_said)
+{
+    EXPECT_EQ(connect_timeout_in(limited("dbname=x connect_timeout=3", 1h)), "3");
+    EXPECT_EQ(connect_timeout_in(limited("dbname=x", 1h)), "2"); // the default
+}
+
+TEST(conninfo, the_environment_may_say_how_long_connecting_takes)
+{
+    ::setenv("PGCONNECT_TIMEOUT", "20", 1);
+    EXPECT_EQ(connect_timeout_in(limited("dbname=x", 1h)), "");
+    EXPECT_EQ(connect_timeout_in(limited("dbname=x", 6s)), "6");
+    ::unsetenv("PGCONNECT_TIMEOUT");
+}
+
+} // namespace
+} // namespace fencelock::detail

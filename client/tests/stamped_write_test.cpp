@@ -1,0 +1,60 @@
+// Statements that write the token column themselves.
+#include "transaction_fixture.hpp"
+
+namespace fencelock::test {
+namespace {
+
+class stamps : public transaction_fixture {};
+
+TEST_F(stamps, write_the_token_and_refuse_rows_of_a_newer_holder)
+{
+    shared_postgres().query("INSERT INTO plain VALUES ('" + resource + "', 'new', NULL), ('" +
+                            resource + "b', 'new', NULL)");
+    auto holders = stalled_and_current();
+    auto& former = holders.former;
+    auto& current = holders.current;
+    auto const where = std::string{"name IN ($2, $3)"};
+    auto const touched = current.transaction([&](pqxx::work& tx) {
+        return current.stamp().update(tx, "plain", "status = $1", where, "fresh", resource,
+                                      resource + "b");
+    });
+    EXPECT_EQ(touched, 2u);
+    pqxx::connection connection{shared_postgres().conninfo()};
+    {
+        pqxx::work tx{connection};
+        try {
+            former.stamp().update(tx, "plain", "status = $1", "name = $2", "stale", resource);
+            FAIL();
+        } catch (stale_token const& e) {
+            EXPECT_EQ(e.mark(), current.token());
+            EXPECT_EQ(e.token(), former.token());
+            EXPECT_EQ(e.resource(), resource);
+        }
+        EXPECT_THROW(former.stamp().erase(tx, "plain", "name = $1", resource), stale_token);
+        EXPECT_EQ(former.stamp().update(tx, "plain", "status = $1", "name = $2", "x", "nobody"),
+                  0u);
+        tx.commit();
+    }
+    EXPECT_EQ(shared_postgres()
+                  .query("SELECT status || fence_token FROM plain WHERE name = '" + resource + "'")
+                  .value(),
+              "fresh" + std::to_string(current.token()));
+    pqxx::work tx{connection};
+    EXPECT_EQ(current.stamp().erase(tx, "plain", "name = $1", resource), 1u);
+    tx.commit();
+}
+
+TEST_F(stamps, on_a_guarded_table_are_accepted_without_a_claim)
+{
+    auto lock = locks.acquire(resource);
+    insert(lock);
+    pqxx::connection connection{shared_postgres().conninfo()};
+    pqxx::work tx{connection};
+    EXPECT_EQ(lock.stamp().update(tx, "guarded", "status = $1", "name = $2", "stamped", resource),
+              1u);
+    tx.commit();
+    EXPECT_EQ(status(), "stamped");
+}
+
+} // namespace
+} // namespace fencelock::test
