@@ -9,7 +9,7 @@ section_clients=(1 8)
 section_rounds=${BENCH_ROUNDS:-7}
 section_seconds=${BENCH_SECONDS:-2}
 [[ -z $quick ]] || section_rounds=1 section_seconds=0.3
-section_variants=(unfenced unfenced_again hand_written fenced)
+section_variants=(unfenced unfenced_again hand_written fenced fenced_without_reset)
 
 bench_section() {
     build_drivers
@@ -78,7 +78,7 @@ section_cell() { # DATA COMMITS CLIENTS VARIANT
 section_round_trips() {
     local variant sections statements scripts
     printf '\nRound trips for each section\n\n'
-    for variant in unfenced hand_written fenced; do
+    for variant in unfenced hand_written fenced fenced_without_reset; do
         redis CONFIG RESETSTAT >/dev/null
         : >"$run_dir/sections/log"
         sections=$(run_sections "$variant" asynchronous 1 "$section_seconds" -c log_statement=all | cut -f 1)

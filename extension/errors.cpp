@@ -223,7 +223,7 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
              errdetail("Table \"%s\" is guarded: a write must carry the fencing token of the "
                        "resource that its row belongs to.",
                        table),
-             place.token_column == InvalidAttrNumber
+             place.token_column == InvalidAttrNumber || !place.has_new_row
                  ? errhint("Call fence_check(resource, token) in this transaction first, or set "
                            "fencelock.claims.")
                  : errhint("Call fence_check(resource, token) in this transaction first, write the "

@@ -41,6 +41,7 @@ struct guarded_place {
     Relation table;
     AttrNumber token_column; // InvalidAttrNumber: the guard has none
     bool may_name_resource;
+    bool has_new_row; // else a DELETE: nothing in which a token could be written
 };
 
 // elevel is ERROR, or WARNING for LF001 to LF004 where enforcement is relaxed.

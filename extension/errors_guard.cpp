@@ -143,8 +143,10 @@ void report_detached_partition(Relation partition, Relation parent)
         WARNING,
         (errmsg("table \"%s\" is not guarded any more", RelationGetRelationName(partition)),
          errdetail("It was detached from guarded table \"%s\".", RelationGetRelationName(parent)),
-         errhint("Call fence_attach for it where it is still written to, else fence_detach: "
-                 "TRUNCATE of it is still refused."),
+         errhint(
+             "Call fence_attach for it where it is still written to (with mark=row, if that was "
+             "so, and a template of its own then), else fence_detach: TRUNCATE of it is still "
+             "refused."),
          errtable(partition)));
 }
 
@@ -152,7 +154,9 @@ void report_unguarded_child(Relation child, Relation parent)
 {
     ereport(WARNING, (errmsg("table \"%s\" inherits from guarded table \"%s\" and has no guard",
                              RelationGetRelationName(child), RelationGetRelationName(parent)),
-                      errhint("Call fence_attach for it as well, with the same arguments."),
+                      child->rd_rel->relkind == RELKIND_FOREIGN_TABLE
+                          ? errhint("A foreign table cannot be guarded: keep writers from it.")
+                          : errhint("Call fence_attach for it as well, with the same arguments."),
                       errtable(child)));
 }
 

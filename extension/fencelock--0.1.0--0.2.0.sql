@@ -44,8 +44,8 @@ BEGIN
         SELECT DISTINCT t.tgrelid::regclass FROM pg_event_trigger_ddl_commands() c
         CROSS JOIN LATERAL pg_partition_tree(c.objid) p
         JOIN pg_trigger t ON t.tgrelid = p.relid
-        WHERE c.classid = 'pg_class'::regclass AND c.object_type = 'table' AND t.tgparentid <> 0
-          AND t.tgfoid = @extschema@.fence_guard_oid() AND (t.tgenabled = 'O' OR tg_tag = 'CREATE TABLE')
+        WHERE c.classid = 'pg_class'::regclass AND c.object_type IN ('table', 'foreign table') AND t.tgparentid <> 0
+          AND t.tgfoid = @extschema@.fence_guard_oid() AND (t.tgenabled = 'O' OR c.command_tag LIKE 'CREATE %')
           AND NOT EXISTS (SELECT FROM pg_trigger s WHERE s.tgrelid = t.tgrelid AND s.tgfoid = t.tgfoid AND s.tgtype = 34)
     LOOP
         EXECUTE format('CREATE TRIGGER zz_fence_guard_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION %s()',
@@ -54,12 +54,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION fence_guard_partitions() IS 'event trigger: refuses TRUNCATE of partitions that come after fence_attach, too';
-CREATE EVENT TRIGGER fence_guard_partitions ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
+CREATE EVENT TRIGGER fence_guard_partitions ON ddl_command_end
+    WHEN TAG IN ('CREATE TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA', 'ALTER TABLE')
     EXECUTE FUNCTION fence_guard_partitions();
 
 CREATE FUNCTION fence_tell_unguarded() RETURNS event_trigger LANGUAGE c AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION fence_tell_unguarded() IS 'event trigger: warns where a partition is detached from a guarded table, or another table inherits from one';
-CREATE EVENT TRIGGER fence_tell_unguarded ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')
+CREATE EVENT TRIGGER fence_tell_unguarded ON ddl_command_end
+    WHEN TAG IN ('CREATE TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER FOREIGN TABLE')
     EXECUTE FUNCTION fence_tell_unguarded();
 
 -- Rights of whoever guards tables of its own.
@@ -69,7 +71,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM @extschema@.fence_grant_functions(role, ARRAY['fence_attach', 'fence_detach', 'fence_guard', 'fence_guard_oid',
         'fence_guard_name', 'fence_guard_argument', 'fence_guard_arguments', 'fence_is_guarded', 'fence_unguarded_children',
-        'fence_validate_guard', 'fence_require_guardable', 'fence_require_one_row', 'fence_carry_marks', 'fence_end_guards', 'fence_resource_name', 'fence_raise_mark',
+        'fence_validate_guard', 'fence_template_shape', 'fence_is_template_elsewhere', 'fence_require_guardable', 'fence_require_one_row', 'fence_carry_marks', 'fence_end_guards', 'fence_resource_name', 'fence_raise_mark',
         'fence_token']);
 END
 $$;
@@ -129,6 +131,14 @@ BEGIN
            format('ALTER TABLE %s ENABLE TRIGGER %I', t.tgrelid::regclass, t.tgname)
     FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgenabled IN ('D', 'R');
 
+    RETURN QUERY -- own triggers that fire less often than CREATE EXTENSION had it, as pg_restore --disable-triggers leaves them
+    SELECT t.tgrelid::regclass::text, format('trigger %I does not fire as often as it has to', t.tgname),
+           format('ALTER TABLE %s ENABLE %sTRIGGER %I', t.tgrelid::regclass, CASE WHEN renews THEN 'ALWAYS ' END, t.tgname)
+               || CASE WHEN renews THEN '; SELECT fence_new_generation() where rows have come in meanwhile' ELSE '' END
+    FROM pg_trigger t CROSS JOIN LATERAL (SELECT t.tgfoid = '@extschema@.fence_renew_stamp()'::regprocedure) s (renews)
+    WHERE renews AND t.tgenabled <> 'A'
+       OR t.tgfoid = '@extschema@.fence_refuse_write()'::regprocedure AND t.tgenabled IN ('D', 'R');
+
     RETURN QUERY -- TRUNCATE passes by
     SELECT DISTINCT t.tgrelid::regclass::text, 'TRUNCATE is not refused', 'call fence_attach again'
     FROM pg_trigger t WHERE t.tgfoid = guard AND t.tgtype & 1 = 1
@@ -161,6 +171,13 @@ BEGIN
     RETURN QUERY -- warn only
     SELECT a.target::text, 'writes without a token are only warned of (unfenced=warn)', 'attach again with unfenced=reject'
     FROM @extschema@.fence_attachment a WHERE a.unfenced = 'warn';
+
+    RETURN QUERY -- two guards of which neither knows what the other has seen
+    SELECT a.target::text, format('resource template %L guards another table as well, which mark=row does not allow', a.resource),
+           'give each table a template of its own, or use mark=resource for all of them'
+    FROM @extschema@.fence_attachment a
+    JOIN pg_trigger t ON t.tgrelid = a.target AND t.tgfoid = guard AND t.tgtype & 1 = 1 AND t.tgparentid = 0
+    WHERE @extschema@.fence_is_template_elsewhere(a.target, a.resource, a.mark = 'row');
 
     RETURN QUERY -- arguments that fail at the first firing, or that the table does not live up to any more
     SELECT a.target::text, p.problem, 'call fence_attach again, which tells what to do'

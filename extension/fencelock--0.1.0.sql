@@ -270,6 +270,7 @@ DECLARE
     former_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(former, 'resource', NULL)];
     new_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(arguments, 'resource', NULL)];
     guarded_rows text := CASE WHEN (SELECT relkind FROM pg_class WHERE oid = target) = 'r' THEN 'ONLY ' ELSE '' END || target || ' AS guarded';
+    owner regrole;
     mark text; -- of a row, as SQL
     rows_left boolean;
     carried record;
@@ -282,7 +283,7 @@ BEGIN
             RETURN; -- the column was renamed: the marks are where the new guard looks for them
         END IF;
         RAISE EXCEPTION 'the marks of table % are in column "%", which does not exist any more', target, former_column
-            USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first.';
+            USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first. If it was dropped, its marks are lost: call fence_detach first.';
     END IF;
     IF NOT from_rows THEN
         BEGIN
@@ -295,16 +296,22 @@ BEGIN
 
     IF NOT to_rows THEN
         FOR carried IN EXECUTE format(
-            'SELECT @extschema@.fence_resource_name(%s, %L, guarded.*) COLLATE "C" AS resource, max(guarded.%I) AS mark
-             FROM %s WHERE guarded.%3$I > 0 GROUP BY 1 ORDER BY 1', target::oid, new_names, former_column, guarded_rows)
+            'SELECT %s(%s, %L, guarded.*) COLLATE "C" AS resource, max(guarded.%I) AS mark
+             FROM %s WHERE guarded.%4$I > 0 GROUP BY 1 ORDER BY 1',
+            '@extschema@.fence_resource_name', target::oid, new_names, former_column, guarded_rows)
         LOOP
             PERFORM @extschema@.fence_raise_mark(carried.resource, carried.mark);
         END LOOP;
         RETURN;
     END IF;
 
+    owner := (SELECT relowner::regrole FROM pg_class WHERE oid = target);
+    IF owner <> quote_ident(current_user)::regrole THEN -- its triggers and constraints run with the rights of whoever updates
+        RAISE EXCEPTION 'the rows of table % are to be updated, which only its owner % should do', target, owner
+            USING ERRCODE = '42501', HINT = format('SET ROLE %s first; SELECT fence_grant_guards(%L) lets it call fence_attach.', owner, owner);
+    END IF;
     mark := CASE WHEN from_rows THEN format('guarded.%I', former_column)
-            ELSE format('@extschema@.fence_token(@extschema@.fence_resource_name(%s, %L, guarded.*))', target::oid, former_names) END;
+            ELSE format('%s(%s(%s, %L, guarded.*))', '@extschema@.fence_token', '@extschema@.fence_resource_name', target::oid, former_names) END;
     EXECUTE format('UPDATE %s SET %I = %s WHERE coalesce(guarded.%2$I, 0) < %3$s', guarded_rows, new_column, mark);
     EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark) INTO rows_left;
     IF rows_left THEN
@@ -338,10 +345,30 @@ $$;
 COMMENT ON FUNCTION fence_end_guards(regclass, text[]) IS
     'takes the guards off a table and its partitions, and leaves their marks where a guard with these arguments looks for them';
 
-CREATE FUNCTION fence_require_guardable(target regclass, resource text, to_rows boolean) RETURNS void LANGUAGE plpgsql
+-- Which names a template can give: two that differ in the names of columns alone may give the same ones.
+CREATE FUNCTION fence_template_shape(resource text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT regexp_replace(resource, '\{([^{}\\]|\\.)*\}', '{}', 'g');
+$$;
+COMMENT ON FUNCTION fence_template_shape(text) IS 'a resource template without the names of its columns';
+
+CREATE FUNCTION fence_is_template_elsewhere(target regclass, resource text, to_rows boolean) RETURNS boolean LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT FROM pg_trigger t CROSS JOIN LATERAL @extschema@.fence_guard_arguments(t.tgargs) a (arguments)
+        WHERE t.tgfoid = @extschema@.fence_guard_oid() AND t.tgtype & 1 = 1
+          AND @extschema@.fence_template_shape(@extschema@.fence_guard_argument(a.arguments, 'resource', NULL)) = @extschema@.fence_template_shape(resource)
+          AND t.tgrelid <> target AND t.tgrelid NOT IN (SELECT relid FROM pg_partition_tree(target))
+          AND (to_rows OR 'mark=row' = ANY (a.arguments)));
+$$;
+COMMENT ON FUNCTION fence_is_template_elsewhere(regclass, text, boolean) IS
+    'whether another table is guarded with the template, and one of both has its marks in its rows';
+
+CREATE FUNCTION fence_require_guardable(target regclass, resource text, to_rows boolean, adds_column boolean) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     guard oid := @extschema@.fence_guard_oid();
+    lost record;
 BEGIN
     IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = target AND tgfoid = guard AND tgparentid <> 0) THEN
         RAISE EXCEPTION 'table % is guarded already, through the table that it is a partition of', target
@@ -352,17 +379,27 @@ BEGIN
         RAISE EXCEPTION 'table % is fencelock''s own and cannot be guarded', target USING ERRCODE = '0A000';
     END IF;
     -- A row that is its own mark must be all of its resource, also beside other tables.
-    IF EXISTS (SELECT FROM pg_trigger t
-               WHERE t.tgfoid = guard AND position(convert_to('resource=' || resource, getdatabaseencoding()) || '\x00'::bytea IN t.tgargs) = 1
-                 AND t.tgrelid <> target AND t.tgrelid NOT IN (SELECT relid FROM pg_partition_tree(target))
-                 AND (to_rows
-                      OR position('\x006d61726b3d726f7700'::bytea IN t.tgargs) > 0)) THEN -- mark=row between zero bytes
+    -- Another fence_attach may be at it with the same template.
+    PERFORM pg_advisory_xact_lock(guard::bigint << 32 | hashtext(@extschema@.fence_template_shape(resource))::bigint & 4294967295);
+    IF @extschema@.fence_is_template_elsewhere(target, resource, to_rows) THEN
         RAISE EXCEPTION 'resource template "%" guards another table as well, which mark=row does not allow', resource
             USING ERRCODE = '22023', HINT = 'Give each table a template of its own, or use mark=resource for all of them.';
     END IF;
+    -- A new column in the place of one that was renamed or dropped has none of its marks.
+    SELECT t.tgrelid, former.token INTO lost
+        FROM pg_trigger t CROSS JOIN LATERAL @extschema@.fence_guard_arguments(t.tgargs) a (arguments)
+        CROSS JOIN LATERAL @extschema@.fence_guard_argument(a.arguments, 'token', NULL) former (token)
+        WHERE t.tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target) AND t.tgfoid = guard AND t.tgtype & 1 = 1
+          AND 'mark=row' = ANY (a.arguments)
+          AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = t.tgrelid AND attname = former.token AND NOT attisdropped)
+        LIMIT 1;
+    IF FOUND AND adds_column THEN
+        RAISE EXCEPTION 'the marks of table % are in column "%", which does not exist any more', lost.tgrelid::regclass, lost.token
+            USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first. If it was dropped, its marks are lost: call fence_detach first.';
+    END IF;
 END
 $$;
-COMMENT ON FUNCTION fence_require_guardable(regclass, text, boolean) IS
+COMMENT ON FUNCTION fence_require_guardable(regclass, text, boolean, boolean) IS
     'raises what other tables and their guards have against a guard with this template on the table';
 
 CREATE FUNCTION fence_attach(target regclass, resource text, token name DEFAULT 'fence_token',
@@ -377,6 +414,7 @@ DECLARE
     guard oid := @extschema@.fence_guard_oid();
     part regclass;
     unguarded text[];
+    adds_column boolean;
 BEGIN
     IF target IS NULL OR resource IS NULL OR options IS NULL THEN
         RAISE EXCEPTION 'the arguments "target", "resource" and "options" of fence_attach must not be NULL'
@@ -386,15 +424,16 @@ BEGIN
         RAISE EXCEPTION '"%" is no name of a token column', token
             USING ERRCODE = '22023', HINT = 'Options follow the token column, as in fence_attach(''orders'', ''order:{id}'', ''fence_token'', ''mark=row'').';
     END IF;
-    PERFORM @extschema@.fence_require_guardable(target, resource, 'mark=row' = ANY (options));
+    adds_column := token IS NOT NULL AND EXISTS (SELECT FROM pg_class WHERE oid = target AND relkind IN ('r', 'p'))
+        AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = token AND NOT attisdropped);
+    PERFORM @extschema@.fence_require_guardable(target, resource, 'mark=row' = ANY (options), adds_column);
 
     arguments := array['resource=' || resource];
     IF token IS NOT NULL THEN
         arguments := arguments || ('token=' || token);
-        IF EXISTS (SELECT FROM pg_class WHERE oid = target AND relkind IN ('r', 'p'))
-           AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = token AND NOT attisdropped) THEN
-            EXECUTE format('ALTER TABLE %s ADD COLUMN %I bigint', target, token);
-        END IF;
+    END IF;
+    IF adds_column THEN
+        EXECUTE format('ALTER TABLE %s ADD COLUMN %I bigint', target, token);
     END IF;
     arguments := arguments || options;
     template_columns := @extschema@.fence_validate_guard(target, arguments);
@@ -502,7 +541,7 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_require_one_row(regclass, smallint[]), fence_guard_argument(text[], text, text), fence_guard_arguments(bytea),
     fence_is_guarded(oid), fence_unguarded_children(regclass), fence_resource_name(oid, text[], record),
     fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
-    fence_require_guardable(regclass, text, boolean),
+    fence_template_shape(text), fence_is_template_elsewhere(regclass, text, boolean), fence_require_guardable(regclass, text, boolean, boolean),
     fence_attach(regclass, text, name, text[]), fence_detach(regclass), fence_grant_functions(regrole, name[]),
     fence_grant(regrole) FROM PUBLIC;
 

@@ -318,7 +318,7 @@ Datum fence_raise_mark(PG_FUNCTION_ARGS)
     begin_write(fcinfo, "fence_raise_mark()");
     hashed_name resource = resource_argument(fcinfo);
     token least = required_bigint(fcinfo, 1, "mark");
-    if (least < 1)
+    if (least < 0)
         raise_bad_mark(least, resource);
     // What this transaction has claimed counts without another look at the mark.
     token claimed = claim_for(resource).presented;

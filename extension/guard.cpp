@@ -4,6 +4,7 @@
 #include "claims.hpp"
 #include "errors.hpp"
 #include "guard_config.hpp"
+#include "mark_store.hpp"
 #include "merge_watch.hpp"
 #include "refusals.hpp"
 #include "settings.hpp"
@@ -66,7 +67,7 @@ bool may_name_resource(const guarded_row& row)
 
 guarded_place place_of(const guarded_row& row)
 {
-    return {row.table, row.config.token_column, may_name_resource(row)};
+    return {row.table, row.config.token_column, may_name_resource(row), row.after != nullptr};
 }
 
 // Returns only where enforcement is relaxed; the row is then written as it is.
@@ -186,14 +187,26 @@ HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token value)
 }
 
 // A row leaves its resource: by DELETE, or by an UPDATE that changes what the resource is named
-// after.
+// after. Where it may do so without being accepted, because enforcement is relaxed, its mark stays
+// behind all the same.
 bool guard_leaving(const guarded_row& row, const hashed_name& resource)
 {
     presented_token presented{resource, no_token, nullptr};
-    return find_presented(row, no_token, presented) &&
-           (row.config.mark == mark_place::resource ||
-            is_accepted_by_row(row, tie_rule::accept, presented)) &&
-           is_accepted_by_mark(row, presented);
+    if (row.config.mark == mark_place::resource)
+        return find_presented(row, no_token, presented) && is_accepted_by_mark(row, presented);
+    if (find_presented(row, no_token, presented) &&
+        is_accepted_by_row(row, tie_rule::accept, presented) && is_accepted_by_mark(row, presented))
+        return true;
+    if (row.token_before > no_token)
+        raise_mark_to(resource, row.token_before);
+    return false;
+}
+
+// What a row's column shows where it comes to a resource without being accepted, because
+// enforcement is relaxed: where rows are their own marks, the mark that it meets there.
+token token_of_arrival(const guarded_row& row, const hashed_name& resource)
+{
+    return row.config.mark == mark_place::row ? mark_of(resource) : no_token;
 }
 
 HeapTuple guard_insert(const guarded_row& row)
@@ -204,7 +217,8 @@ HeapTuple guard_insert(const guarded_row& row)
         render_resource_name(row.config.resource, row.table, row.after, buffer), no_token, nullptr};
     bool accepted =
         find_presented(row, stamp_of(row), presented) && is_accepted_by_mark(row, presented);
-    return with_token(row, tuple, accepted ? presented.value : no_token);
+    return with_token(row, tuple,
+                      accepted ? presented.value : token_of_arrival(row, presented.resource));
 }
 
 HeapTuple guard_delete(const guarded_row& row)
@@ -228,9 +242,8 @@ bool guard_staying(const guarded_row& row, std::string_view resource, bool& stay
     return stays || guard_leaving(row, left);
 }
 
-bool is_accepted_update(const guarded_row& row, presented_token& presented)
+bool is_accepted_update(const guarded_row& row, presented_token& presented, bool& stays)
 {
-    bool stays;
     if (!guard_staying(row, presented.resource, stays))
         return false;
     if (!find_presented(row, stamp_of(row), presented))
@@ -247,8 +260,12 @@ HeapTuple guard_update(const guarded_row& row)
     name_buffer buffer;
     presented_token presented{
         render_resource_name(row.config.resource, row.table, row.after, buffer), no_token, nullptr};
-    bool accepted = is_accepted_update(row, presented);
-    return with_token(row, row.trigger->tg_newtuple, accepted ? presented.value : row.token_before);
+    bool stays;
+    bool accepted = is_accepted_update(row, presented, stays);
+    token shown = accepted ? presented.value : row.token_before;
+    if (!accepted && !stays)
+        shown = std::max(shown, token_of_arrival(row, presented.resource));
+    return with_token(row, row.trigger->tg_newtuple, shown);
 }
 
 bool is_row_guard(TriggerEvent event)

@@ -326,7 +326,7 @@ void raise_mark_to(const hashed_name& resource, token least)
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
     new_row values = form_row(resource, least, nullptr);
     for (bool done = false; !done;) {
-        row_versions row = find_and_lock_row(table, resource, false);
+        row_versions row = find_and_lock_row(table, resource, true);
         if (row.settled.exists()) {
             if (mark_in(table, row.settled) < least)
                 update_row(table, row.settled.tid(),

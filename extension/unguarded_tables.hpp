@@ -5,9 +5,9 @@
 
 namespace fencelock {
 
-// At the end of a CREATE TABLE or ALTER TABLE: warns of a partition that it has detached from a
-// guarded table, and of a table that inherits from one by it, where that has no guard of its own.
-// schema is the extension's.
+// At the end of a command that creates or alters tables: warns of a partition that it has detached
+// from a guarded table, and of a table that inherits from one by it, where that has no guard of its
+// own. Needs no right of the current user on anything. schema is the extension's.
 void tell_unguarded_tables(const EventTriggerData* event, Oid schema);
 
 } // namespace fencelock

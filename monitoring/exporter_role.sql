@@ -7,6 +7,15 @@
 -- May be run again. How the role logs in (a password, pg_hba.conf) is yours to say.
 \set ON_ERROR_STOP on
 
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'fencelock') THEN
+        RAISE EXCEPTION 'database % has no extension fencelock', quote_ident(current_database())
+            USING HINT = 'CREATE EXTENSION fencelock there first. Nothing was changed.';
+    END IF;
+END
+$$;
+
 SELECT quote_ident(n.nspname) AS fencelock_schema
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'fencelock' \gset
 SET search_path = :fencelock_schema;
@@ -28,6 +37,8 @@ GRANT SELECT (generation) ON fence_history_state TO fencelock_exporter;
 GRANT EXECUTE ON FUNCTION fence_stat_counters(), fence_audit(), fence_guard_oid(),
     fence_guard_argument(text[], text, text), fence_guard_arguments(bytea), fence_guard_problem(regclass, text[]),
     fence_validate_guard(oid, text[]), fence_require_one_row(regclass, smallint[]), fence_may_set(oid, text),
-    fence_is_guarded(oid), fence_unguarded_children(regclass), fence_outdated_grants()
+    fence_is_guarded(oid), fence_unguarded_children(regclass), fence_is_template_elsewhere(regclass, text, boolean),
+    fence_template_shape(text),
+    fence_outdated_grants()
     TO fencelock_exporter;
 COMMIT;

@@ -154,6 +154,32 @@ RESET ROLE;
 DROP OWNED BY regress_fencelock_owner;
 DROP ROLE regress_fencelock_owner;
 
+-- Nobody else's triggers run with the rights of whoever attaches.
+CREATE ROLE regress_fencelock_owner;
+CREATE TABLE others (id int PRIMARY KEY, fence_token bigint);
+ALTER TABLE others OWNER TO regress_fencelock_owner;
+SELECT fence_attach('others', 'others:{id}');
+SELECT pg_temp.outcome($$SELECT fence_attach('others', 'others:{id}', 'fence_token', 'mark=row')$$);
+SELECT mark FROM fence_attachment WHERE target = 'others'::regclass;
+DROP TABLE others;
+DROP ROLE regress_fencelock_owner;
+
+-- A new column does not take the place of one that has the marks.
+CREATE TABLE renamed (id int PRIMARY KEY, fence_token bigint);
+SELECT fence_attach('renamed', 'renamed:{id}', 'fence_token', 'mark=row');
+INSERT INTO renamed VALUES (1, 2);
+ALTER TABLE renamed RENAME fence_token TO lock_token;
+SELECT pg_temp.outcome($$SELECT fence_attach('renamed', 'renamed:{id}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome_code($$SELECT fence_attach('renamed', 'renamed:{id}')$$),
+       pg_temp.outcome_code($$SELECT fence_attach('renamed', 'renamed:{id}', 'another', 'mark=row')$$),
+       pg_temp.outcome_code($$SELECT fence_attach('renamed', 'renamed:{id}', NULL)$$);
+SELECT fence_attach('renamed', 'renamed:{id}', 'lock_token', 'mark=row');
+SELECT pg_temp.outcome_code('UPDATE renamed SET lock_token = 1');
+ALTER TABLE renamed DROP lock_token;
+SELECT pg_temp.outcome_code($$SELECT fence_attach('renamed', 'renamed:{id}', 'lock_token', 'mark=row')$$);
+SELECT fence_detach('renamed');
+SELECT fence_attach('renamed', 'renamed:{id}');
+
 -- Inheritance children keep their own marks.
 CREATE TABLE of_parent (id int PRIMARY KEY, fence_token bigint);
 SELECT fence_attach('of_parent', 'of_parent:{id}', 'fence_token', 'mark=row');
@@ -173,5 +199,5 @@ SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken');
 SELECT fence_token(E'odd''"\\1');
 SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken', 'mark=row');
 
-DROP TABLE carried, nameless, moved, wide, of_child, of_parent, "Odd ""name""";
+DROP TABLE carried, nameless, moved, wide, renamed, of_child, of_parent, "Odd ""name""";
 DROP FUNCTION note_carrying(), keep_token();

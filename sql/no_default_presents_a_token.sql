@@ -36,8 +36,15 @@ CREATE TABLE parts (id int, fence_token bigint) PARTITION BY LIST (id);
 CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1);
 ALTER TABLE part_1 ALTER fence_token SET DEFAULT 1 + 1;
 SELECT pg_temp.outcome_code($$SELECT fence_attach('parts', 'parts:{id}')$$);
-ALTER TABLE part_1 ALTER fence_token SET DEFAULT 1 - 1;
+-- Nothing is evaluated: it would run with the rights of whoever asks.
+CREATE FUNCTION trap() RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'called'; END $$;
+ALTER TABLE part_1 ALTER fence_token SET DEFAULT trap();
+SELECT pg_temp.outcome_code($$SELECT fence_attach('parts', 'parts:{id}')$$);
+ALTER TABLE part_1 ALTER fence_token SET DEFAULT 0;
 SELECT fence_attach('parts', 'parts:{id}');
+ALTER TABLE part_1 ALTER fence_token SET DEFAULT trap();
+SELECT target, finding FROM fence_audit() WHERE target LIKE '%part_1';
 
 DROP TABLE supplied, computed, parts;
+DROP FUNCTION trap();
 DROP SEQUENCE supplies;

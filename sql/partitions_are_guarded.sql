@@ -120,6 +120,27 @@ SELECT fence_attach('parent', 'part:{id}');
 ALTER TABLE many_1 NO INHERIT parent;
 ALTER TABLE many_1 INHERIT parent;
 ALTER TABLE many_1 ADD COLUMN other int;
+-- However it comes to be: in CREATE SCHEMA, where names mean the new schema's tables first; behind a temporary table of the
+-- same name; as a foreign table. What IF NOT EXISTS finds was there before, and inherits nothing by it.
+CREATE SCHEMA regress_fencelock_born
+    CREATE TABLE parent (id int)
+    CREATE TABLE born_unrelated () INHERITS (parent)
+    CREATE TABLE born_child () INHERITS (public.parent);
+CREATE TEMP TABLE born_behind (id int);
+CREATE TABLE public.born_behind () INHERITS (parent);
+CREATE TEMP TABLE born_temporary () INHERITS (parent);
+CREATE TABLE IF NOT EXISTS born_before (id int);
+CREATE TABLE IF NOT EXISTS born_before () INHERITS (parent);
+CREATE FOREIGN DATA WRAPPER regress_fencelock_wrapper;
+CREATE SERVER regress_fencelock_server FOREIGN DATA WRAPPER regress_fencelock_wrapper;
+CREATE FOREIGN TABLE born_foreign () INHERITS (parent) SERVER regress_fencelock_server;
+ALTER FOREIGN TABLE born_foreign NO INHERIT parent;
+ALTER FOREIGN TABLE born_foreign INHERIT parent;
+\set VERBOSITY sqlstate
+DROP FOREIGN DATA WRAPPER regress_fencelock_wrapper CASCADE;
+DROP SCHEMA regress_fencelock_born CASCADE;
+DROP TABLE pg_temp.born_behind, public.born_behind, born_temporary, born_before;
+\set VERBOSITY default
 DROP TABLE many_1, many_2, many_3, many_4, many_6, many_5, grandchild;
 SELECT fence_attach('parent', 'part:{id}');
 \set VERBOSITY sqlstate
@@ -135,11 +156,15 @@ CREATE TABLE later_2 (id int, region text, fence_token bigint);
 ALTER TABLE later ATTACH PARTITION later_2 FOR VALUES IN (2);
 CREATE TABLE later_3 PARTITION OF later FOR VALUES IN (3) PARTITION BY LIST (region);
 CREATE TABLE later_3_north PARTITION OF later_3 FOR VALUES IN ('north');
-GRANT ALL ON later_1, later_2, later_3, later_3_north TO regress_fencelock_later;
+CREATE SCHEMA regress_fencelock_later
+    CREATE TABLE later_4 PARTITION OF public.later FOR VALUES IN (4);
+GRANT USAGE ON SCHEMA regress_fencelock_later TO regress_fencelock_later;
+GRANT ALL ON later_1, later_2, later_3, later_3_north, regress_fencelock_later.later_4 TO regress_fencelock_later;
 SET ROLE regress_fencelock_later;
-SELECT pg_temp.outcome_code('TRUNCATE ' || name) FROM unnest(ARRAY['later_1', 'later_2', 'later_3', 'later_3_north']) AS name;
+SELECT pg_temp.outcome_code('TRUNCATE ' || name) FROM unnest(ARRAY['later_1', 'later_2', 'later_3', 'later_3_north', 'regress_fencelock_later.later_4']) AS name;
 RESET ROLE;
 SELECT fence_detach('later');
 TRUNCATE later;
 DROP TABLE later;
+DROP SCHEMA regress_fencelock_later;
 DROP ROLE regress_fencelock_later;

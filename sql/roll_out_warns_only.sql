@@ -38,6 +38,21 @@ UPDATE tried SET fence_token = NULL WHERE id = 1;
 SELECT pg_temp.outcome_code($$UPDATE tried SET fence_token = 49 WHERE id = 1$$);
 SELECT fence_token FROM tried WHERE id = 1;
 
+-- Where rows are their own marks, these outlive a row that goes without a token, and meet one that comes without.
+DELETE FROM tried;
+SELECT pg_temp.outcome_code($$INSERT INTO tried VALUES (1, 'stale', 49)$$);
+INSERT INTO tried VALUES (1, 'back', 51), (3, 'no token', NULL), (4, 'other', 60);
+UPDATE tried SET id = 2 WHERE id = 4;
+SELECT pg_temp.outcome_code($$INSERT INTO tried VALUES (4, 'stale', 59)$$);
+SELECT fence_check('warn:7', 500);
+INSERT INTO tried VALUES (7, 'no token');
+DELETE FROM tried WHERE id = 3;
+UPDATE tried SET id = 3 WHERE id = 7;
+SELECT fence_check('warn:7', 600);
+UPDATE tried SET id = 7 WHERE id = 3;
+SELECT id, fence_token FROM tried ORDER BY id;
+SELECT pg_temp.outcome_code($$UPDATE tried SET fence_token = 599 WHERE id = 7$$);
+
 -- TRUNCATE is refused even so.
 SELECT pg_temp.outcome_code($$TRUNCATE tried$$);
 DROP TABLE tried;

@@ -114,19 +114,19 @@ SELECT fence_token FROM own_mark WHERE id = 6;
 
 -- A row must be the whole resource.
 CREATE TABLE not_whole (id int PRIMARY KEY, owner_id int NOT NULL, code text UNIQUE);
-SELECT pg_temp.outcome($$SELECT fence_attach('not_whole', 'row:{owner_id}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome($$SELECT fence_attach('not_whole', 'whole:{owner_id}', 'fence_token', 'mark=row')$$);
 SELECT pg_temp.outcome_code($$SELECT fence_attach('not_whole', 'row', 'fence_token', 'mark=row')$$);
-SELECT pg_temp.outcome_code($$SELECT fence_attach('not_whole', 'row:{owner_id}:{id}', 'fence_token', 'mark=row')$$);
-SELECT pg_temp.outcome_code($$SELECT fence_attach('not_whole', 'row:{code}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome_code($$SELECT fence_attach('not_whole', 'whole:{owner_id}:{id}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome_code($$SELECT fence_attach('not_whole', 'whole:{code}', 'fence_token', 'mark=row')$$);
 CREATE TABLE two_columns (a int, b int, PRIMARY KEY (a, b), c int);
-SELECT pg_temp.outcome_code($$SELECT fence_attach('two_columns', 'row:{a}', 'fence_token', 'mark=row')$$),
-    pg_temp.outcome_code($$SELECT fence_attach('two_columns', 'row:{b}:{a}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome_code($$SELECT fence_attach('two_columns', 'pair:{a}', 'fence_token', 'mark=row')$$),
+    pg_temp.outcome_code($$SELECT fence_attach('two_columns', 'pair:{b}:{a}', 'fence_token', 'mark=row')$$);
 CREATE TABLE partly_unique (a int, b int);
 CREATE UNIQUE INDEX ON partly_unique (a) WHERE b > 0;
 CREATE UNIQUE INDEX ON partly_unique ((a + 1));
 CREATE UNIQUE INDEX ON partly_unique (b) INCLUDE (a);
-SELECT pg_temp.outcome_code($$SELECT fence_attach('partly_unique', 'row:{a}', 'fence_token', 'mark=row')$$),
-    pg_temp.outcome_code($$SELECT fence_attach('partly_unique', 'row:{b}', 'fence_token', 'mark=row')$$);
+SELECT pg_temp.outcome_code($$SELECT fence_attach('partly_unique', 'partly:{a}', 'fence_token', 'mark=row')$$),
+    pg_temp.outcome_code($$SELECT fence_attach('partly_unique', 'partly:{b}', 'fence_token', 'mark=row')$$);
 CREATE TABLE with_child (id int PRIMARY KEY);
 CREATE TABLE its_child () INHERITS (with_child);
 SELECT pg_temp.outcome($$SELECT fence_attach('with_child', 'with_child:{id}', 'fence_token', 'mark=row')$$);
@@ -150,4 +150,9 @@ SELECT fence_attach('first_of_two', 'two:{id}', 'fence_token', 'mark=row');
 SELECT pg_temp.outcome($$SELECT fence_attach('second_of_two', 'two:{id}')$$);
 SELECT fence_attach('first_of_two', 'two:{id}'), fence_attach('second_of_two', 'two:{id}');
 SELECT pg_temp.outcome_code($$SELECT fence_attach('second_of_two', 'two:{id}', 'fence_token', 'mark=row')$$);
-DROP TABLE first_of_two, second_of_two;
+-- ... whatever its columns are called.
+CREATE TABLE of_first (id int PRIMARY KEY, first_id int NOT NULL);
+SELECT fence_attach('of_first', 'two:{first_id}');
+SELECT pg_temp.outcome_code($$SELECT fence_attach('first_of_two', 'two:{id}', 'fence_token', 'mark=row')$$);
+SELECT fence_template_shape('a:{b}:{"c\}d"}'), fence_template_shape('\\{a}:b'), fence_template_shape('{a}{b}');
+DROP TABLE first_of_two, second_of_two, of_first;

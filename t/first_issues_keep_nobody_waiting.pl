@@ -13,9 +13,9 @@ use Test::More;
 my $node = start_new_server('first');
 my $history = is_new_history($node, 'new');
 
-# With this limit, whoever had to wait would fail.
+# Whoever had to wait for the first would fail by this limit, since that ends only after them.
 my $first = PsqlSession->new($node);
-my $second = PsqlSession->new($node, settings => { lock_timeout => '1ms' });
+my $second = PsqlSession->new($node, settings => { lock_timeout => '30s' });
 $first->run('BEGIN');
 is($first->run("SELECT fence_issue('one', 5)"), 1, 'the first issue stays open');
 is($second->run("SELECT fence_issue('two')"), 1, 'another resource gets its token');

@@ -41,7 +41,7 @@ my @for_nobody = (
 	"fence_guard_oid()", "fence_guard_name('orders')", "fence_require_one_row('orders', '{}')",
 	"fence_guard_argument('{}', 'a', 'b')", "fence_guard_arguments('')", "fence_may_set(10, 'a')",
 	"fence_is_guarded('orders'::regclass)", "fence_unguarded_children('orders')", "fence_raise_mark('r', 1)",
-	"fence_resource_name('orders'::regclass, '{}', ROW(1))", "fence_carry_marks('orders', '{}', '{}')", "fence_end_guards('orders', '{}')", "fence_require_guardable('orders', 'x', true)",
+	"fence_resource_name('orders'::regclass, '{}', ROW(1))", "fence_carry_marks('orders', '{}', '{}')", "fence_end_guards('orders', '{}')", "fence_require_guardable('orders', 'x', true, true)", "fence_is_template_elsewhere('orders', 'x', true)", "fence_template_shape('x')",
 	"fence_grant_functions('other', '{fence_issue}')", "fence_grant_guards('other')", "fence_outdated_grants()",
 	"fence_guard_problem(NULL, '{}')", "fence_guard_partitions()", "fence_tell_unguarded()", "fence_guard()", "fence_renew_stamp()", "fence_refuse_write()");
 my %tried = map { /^(\w+)/; $1 => 1 } (keys %for_applications, @for_nobody);
@@ -109,6 +109,71 @@ is(as_role('table_owner', "
 is(as_role('table_owner', "SELECT fences.$_"), '42501', "and may not call $_")
   foreach ("fence_check('r', 1)", "fence_issue('i')", "fence_prune('0')", "fence_grant('other')", "fence_reset('r', 0)");
 is(as_role('table_owner', "SELECT fences.fence_attach('orders', 'x:{id}')"), '42501', "nor guard another's table");
+
+# Nobody needs a right on the extension to make tables: neither guarded ones nor others.
+$node->safe_psql('postgres', "
+	CREATE ROLE stranger LOGIN;
+	GRANT CREATE ON DATABASE postgres TO stranger;
+	CREATE TABLE measures (id int) PARTITION BY LIST (id);
+	CREATE TABLE notes (id int);
+	SELECT fences.fence_attach('measures', 'measure:{id}'), fences.fence_attach('notes', 'note:{id}');
+	CREATE FOREIGN DATA WRAPPER no_wrapper;
+	CREATE SERVER no_server FOREIGN DATA WRAPPER no_wrapper;
+	GRANT USAGE ON FOREIGN SERVER no_server TO stranger;
+	ALTER TABLE measures OWNER TO stranger;
+	ALTER TABLE notes OWNER TO stranger");
+is(value($node, "SELECT has_schema_privilege('stranger', 'fences', 'USAGE')"), 'f', '(a role without any right on the extension)');
+foreach my $statement (
+	"CREATE TABLE m (id int) PARTITION BY RANGE (id)", "CREATE TABLE m_1 PARTITION OF m FOR VALUES FROM (1) TO (2)",
+	"ALTER TABLE m DETACH PARTITION m_1", "ALTER TABLE m ATTACH PARTITION m_1 FOR VALUES FROM (1) TO (2)",
+	"CREATE TABLE p (id int)", "CREATE TABLE p_child () INHERITS (p)", "ALTER TABLE p_child NO INHERIT p",
+	"ALTER TABLE p_child INHERIT p", "CREATE SCHEMA born CREATE TABLE born_child () INHERITS (public.p)",
+	"CREATE FOREIGN TABLE p_foreign () INHERITS (p) SERVER no_server", "ALTER FOREIGN TABLE p_foreign NO INHERIT p",
+	"TRUNCATE m, p_child")
+{
+	is(messages_of($node, $statement, role => 'stranger'), '', "it may: $statement");
+}
+# PostgreSQL asks who makes a partition for the right to its parent's trigger function, and for no other.
+is(as_role('stranger', "CREATE TABLE measures_1 PARTITION OF measures FOR VALUES IN (1)"), '42501', 'a partition of a guarded table gets a guard');
+$node->safe_psql('postgres', "GRANT EXECUTE ON FUNCTION fences.fence_guard() TO stranger");
+foreach my $part (1 .. 3)
+{
+	my $name = $part == 3 ? 'born_too.measures_3' : "measures_$part";
+	is(as_role('stranger',
+		$part == 1 ? "CREATE TABLE measures_1 PARTITION OF measures FOR VALUES IN (1)"
+		: $part == 2 ? "CREATE TABLE measures_2 (id int, fence_token bigint); ALTER TABLE measures ATTACH PARTITION measures_2 FOR VALUES IN (2)"
+		: "CREATE SCHEMA born_too CREATE TABLE measures_3 PARTITION OF public.measures FOR VALUES IN (3)"),
+		'', "which needs no right on the schema: $name");
+	is(as_role('stranger', "TRUNCATE $name"), '55000', "and is guarded against TRUNCATE: $name");
+	is(as_role('stranger', "INSERT INTO $name VALUES ($part)"), 'LF002', "and against writes: $name");
+}
+foreach my $statement ("ALTER TABLE measures DETACH PARTITION measures_1", "CREATE TABLE notes_child () INHERITS (notes)",
+	"ALTER TABLE notes_child NO INHERIT notes; ALTER TABLE notes_child INHERIT notes",
+	"CREATE SCHEMA born_last CREATE TABLE notes_born () INHERITS (public.notes)")
+{
+	my $messages = messages_of($node, "SET search_path = public; $statement", role => 'stranger');
+	like($messages, qr/\A[^\n]*WARNING:  table "\w+" (?:is not guarded any more|inherits from guarded table "notes" and has no guard)$/m,
+		"it is told: $statement");
+	unlike($messages, qr/ERROR/, "and nothing fails: $statement");
+}
+
+# A foreign table that could be truncated, and not be kept from it, becomes no partition.
+is(as_role('stranger', "CREATE FOREIGN TABLE measures_foreign PARTITION OF measures FOR VALUES IN (4) SERVER no_server"),
+	version_of($node) < 16 ? '42809' : '', 'a foreign partition is guarded against TRUNCATE, or refused');
+is(value($node, "SELECT count(*) FROM pg_class c WHERE relname = 'measures_foreign'
+	AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid AND tgname = 'zz_fence_guard_truncate')"), 0, 'there is no third');
+
+# Event triggers that a superuser makes by hand, for events that have no statement or no end.
+$node->safe_psql('postgres', "
+	CREATE EVENT TRIGGER by_hand_start ON ddl_command_start EXECUTE FUNCTION fences.fence_tell_unguarded();
+	CREATE EVENT TRIGGER by_hand_drop ON sql_drop EXECUTE FUNCTION fences.fence_tell_unguarded();
+	CREATE EVENT TRIGGER by_hand_end ON ddl_command_end EXECUTE FUNCTION fences.fence_tell_unguarded()");
+$node->safe_psql('postgres', "CREATE EVENT TRIGGER by_hand_login ON login EXECUTE FUNCTION fences.fence_tell_unguarded()")
+  if version_of($node) >= 17;
+is(messages_of($node, "CREATE TABLE by_hand () INHERITS (p); ALTER TABLE by_hand NO INHERIT p; DROP TABLE by_hand; GRANT SELECT ON p TO PUBLIC;
+	CREATE TABLE by_select AS SELECT 1 AS one; DROP TABLE by_select", role => 'stranger'), '', 'event triggers made by hand harm nobody');
+$node->safe_psql('postgres', "DROP EVENT TRIGGER $_")
+  foreach ('by_hand_start', 'by_hand_drop', 'by_hand_end', version_of($node) >= 17 ? 'by_hand_login' : ());
 
 # A grant goes away as it came.
 $node->safe_psql('postgres', "CREATE ROLE leaver LOGIN; SELECT fences.fence_grant('leaver')");

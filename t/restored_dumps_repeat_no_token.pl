@@ -80,6 +80,11 @@ in_a_copy {
 		'the schema alone');
 	restore_custom($other, 'parts', 'data.dump', '--disable-triggers');
 	is_good_restore($other, 'schema, then data', 'parts');
+	my $weakened = "FROM fence_audit() WHERE finding LIKE 'trigger fence_renew_stamp %'";
+	my $remedy = value($other, "SELECT remedy $weakened", 'parts');
+	like($remedy, qr/ENABLE ALWAYS TRIGGER/, 'fence_audit tells that --disable-triggers has weakened a trigger');
+	$other->safe_psql('parts', $remedy =~ s/;.*//r);
+	is(value($other, "SELECT count(*) $weakened", 'parts'), 0, 'and what it says mends it');
 };
 
 # In several jobs, each of which loads a table.

@@ -4,9 +4,9 @@
 //   sections VARIANT REDIS_PORT CLIENTS SECONDS
 //
 // VARIANT is unfenced or hand_written (bare hiredis and libpqxx; the latter compares and writes the
-// token in the UPDATE), or fenced (fencelock's client, on a guarded table). The database is the one
-// that libpq's environment tells; the table is called after the variant. Prints one line, see
-// print_figures.
+// token in the UPDATE), fenced (fencelock's client, on a guarded table), or fenced_without_reset
+// (the same, which leaves sessions as they are). The database is the one that libpq's environment
+// tells; the table is called after the variant. Prints one line, see print_figures.
 #include <fencelock/fencelock.hpp>
 
 #include <cstdlib>
@@ -57,11 +57,12 @@ void bare_sections(int port, bool by_hand, std::string const& table, int clients
     });
 }
 
-void fenced_sections(int port, std::string const& table, int clients, double seconds)
+void fenced_sections(int port, bool reset, int clients, double seconds)
 {
+    std::string const table = "orders_fenced";
     fencelock::redis_locks redis{"redis://127.0.0.1:" + std::to_string(port),
                                  {.idle_connections = static_cast<std::size_t>(clients)}};
-    fencelock::client locks{redis, ""};
+    fencelock::client locks{redis, "", {.reset_sessions = reset}};
     measure(clients, seconds, [&](int i) {
         return [&, i, resource = "order:" + std::to_string(i + 1)] {
             auto lock = locks.acquire(resource);
@@ -74,11 +75,10 @@ void fenced_sections(int port, std::string const& table, int clients, double sec
 
 int run(std::string const& variant, int port, int clients, double seconds)
 {
-    auto const table = "orders_" + variant;
-    if (variant == "fenced")
-        fenced_sections(port, table, clients, seconds);
+    if (variant == "fenced" || variant == "fenced_without_reset")
+        fenced_sections(port, variant == "fenced", clients, seconds);
     else if (variant == "unfenced" || variant == "hand_written")
-        bare_sections(port, variant == "hand_written", table, clients, seconds);
+        bare_sections(port, variant == "hand_written", "orders_" + variant, clients, seconds);
     else
         return 64;
     return 0;

@@ -11,6 +11,7 @@
 #include "session.hpp"
 #include "signals.hpp"
 #include "take_lock.hpp"
+#include "terminal.hpp"
 
 namespace fencelock::cli {
 
@@ -27,8 +28,8 @@ void print_grant(lock const& held, arguments const& given)
                          .add("ttl_ms", given.ttl.count())
                          .text();
     else
-        std::cout << held.resource() << ' ' << held.token() << ' ' << held.owner() << ' '
-                  << held.issuer_name();
+        std::cout << printable(held.resource()) << ' ' << held.token() << ' '
+                  << printable(held.owner()) << ' ' << held.issuer_name();
     std::cout << std::endl;
     if (!std::cout) // nobody knows the token now: the destructor releases
         throw std::runtime_error{"cannot write to standard output; the lock was released"};

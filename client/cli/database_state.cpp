@@ -10,14 +10,6 @@ namespace {
 
 constexpr std::chrono::seconds answer_limit{5};
 
-std::string literal(std::string const& text)
-{
-    std::string doubled;
-    for (char const c : text)
-        doubled += c == '\'' ? "''" : std::string{c};
-    return doubled;
-}
-
 // Of the lease, where it runs.
 std::string running(std::string const& column)
 {
@@ -64,9 +56,9 @@ std::string as_text(database_state const& state)
 database_view::database_view(std::string const& conninfo)
     : database_{conninfo}, session_{database_.take()}
 {
-    issues_visible_ =
-        ask("SELECT pg_catalog.has_table_privilege('" + literal(table()) + "', 'SELECT')")[0][0]
-            .as<bool>();
+    issues_visible_ = ask("SELECT pg_catalog.has_table_privilege(" +
+                          session_->connection->quote(table()) + ", 'SELECT')")[0][0]
+                          .as<bool>();
 }
 
 database_state database_view::look(std::string const& resource)
@@ -79,8 +71,7 @@ database_state database_view::look(std::string const& resource)
         return state;
     auto const row =
         ask("SELECT issued, " + running("lease_owner") + ", " + running("lease_token") + ", " +
-            running("(1000 * extract(epoch FROM lease_until - pg_catalog.clock_timestamp()))"
-                    "::bigint") +
+            running(detail::sql_milliseconds("lease_until - pg_catalog.clock_timestamp()")) +
             " FROM " + table() + " WHERE resource = " + name);
     if (row.empty())
         return state;

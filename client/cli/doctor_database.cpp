@@ -6,6 +6,7 @@
 #include <fencelock/errors.hpp>
 #include <fencelock/version.hpp>
 
+#include "clock.hpp"
 #include "conninfo.hpp"
 #include "deadline_watch.hpp"
 #include "doctor.hpp"
@@ -57,8 +58,7 @@ void check_server(findings& found, database_look& database)
             found.add(name + " is off: a crash may lose marks and issued tokens",
                       "set " + name + " = on");
     auto const before = local_ms();
-    auto const server = std::stoll(
-        database.text("SELECT (1000 * extract(epoch FROM pg_catalog.clock_timestamp()))::bigint"));
+    auto const server = std::stoll(database.text("SELECT " + detail::sql_clock()));
     compare_clocks(found, server, before, local_ms());
 }
 

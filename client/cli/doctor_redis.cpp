@@ -56,6 +56,12 @@ constexpr char const* rights =
     "+eval +evalsha +time +info|replication +get +set +del +pttl +pexpire +incr +hget +hmget +hset "
     "+hdel +hincrby +llen +lpush +blpop +select, in a cluster +cluster|slots +asking too";
 
+// What CONFIG SET changes is forgotten by the next restart.
+std::string set_for_good(std::string const& settings)
+{
+    return "CONFIG SET " + settings + ", then CONFIG REWRITE, so that a restart keeps it";
+}
+
 void check_role(findings& found, redis_look& redis)
 {
     auto const replication = redis.info("replication");
@@ -72,8 +78,8 @@ void check_role(findings& found, redis_look& redis)
     if (replicas != "0" && !replicas.empty() && least == "0")
         found.add("cut off from its replicas, this primary goes on granting while one of them is "
                   "promoted",
-                  "with at least two replicas: CONFIG SET min-replicas-to-write 1, and "
-                  "min-replicas-max-lag 2");
+                  "with at least two replicas: " +
+                      set_for_good("min-replicas-to-write 1 and min-replicas-max-lag 2"));
 }
 
 void add_refusal(findings& found, std::string const& command, std::string const& error)
@@ -123,8 +129,8 @@ void check_eviction(findings& found, redis_look& redis, key_preset preset)
     std::string what = "maxmemory-policy " + policy + " evicts locks that are held";
     if (preset == key_preset::plain && policy.starts_with("allkeys"))
         what += ", and counters, which start again at 1";
-    found.add(what, "CONFIG SET maxmemory-policy noeviction, or keep locks in a server of their "
-                    "own");
+    found.add(what, set_for_good("maxmemory-policy noeviction") +
+                        "; or keep locks in a server of their own");
 }
 
 void check_persistence(findings& found, redis_look& redis, key_preset preset)
@@ -139,10 +145,10 @@ void check_persistence(findings& found, redis_look& redis, key_preset preset)
                                     : "locks that are held; tokens go on growing";
     if (value_in(*persistence, "aof_enabled") != "1")
         found.add("there is no append-only file: a restart forgets " + price,
-                  "CONFIG SET appendonly yes");
+                  set_for_good("appendonly yes"));
     else if (plain && redis.setting("appendfsync") != "always")
         found.add("appendfsync is not always: a crash forgets the last " + price,
-                  "CONFIG SET appendfsync always, or use tagged keys");
+                  set_for_good("appendfsync always") + "; or use tagged keys");
     if (value_in(*persistence, "loading") == "1")
         found.add("it is loading its data", "wait until it has");
 }

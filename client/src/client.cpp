@@ -29,6 +29,13 @@ std::shared_ptr<detail::core> make_core(std::vector<std::shared_ptr<issuer>> iss
                                           std::move(watch));
 }
 
+std::shared_ptr<detail::database> make_database(std::string const& conninfo,
+                                                client_options const& options)
+{
+    return std::make_shared<detail::database>(conninfo, options.idle_connections,
+                                              options.reset_sessions);
+}
+
 std::shared_ptr<detail::observer> make_observer(client_options const& options)
 {
     return std::make_shared<detail::observer>(options.log);
@@ -38,7 +45,7 @@ std::shared_ptr<detail::observer> make_observer(client_options const& options)
 
 client::client(redis_locks& redis, std::string const& conninfo, client_options const& options)
 {
-    auto const db = std::make_shared<detail::database>(conninfo, options.idle_connections);
+    auto const db = make_database(conninfo, options);
     auto const watch = make_observer(options);
     std::vector<std::shared_ptr<issuer>> issuers{
         std::make_shared<detail::redis_issuer>(redis.pool_, db, watch)};
@@ -49,7 +56,7 @@ client::client(redis_locks& redis, std::string const& conninfo, client_options c
 
 client::client(redlock_locks& servers, std::string const& conninfo, client_options const& options)
 {
-    auto const db = std::make_shared<detail::database>(conninfo, options.idle_connections);
+    auto const db = make_database(conninfo, options);
     auto const watch = make_observer(options);
     std::vector<std::shared_ptr<issuer>> issuers{
         std::make_shared<detail::redlock_issuer>(servers.pools_, db, watch)};
@@ -71,7 +78,7 @@ client::client(redis_locks& redis, client_options const& options)
 
 client::client(std::string const& conninfo, client_options const& options)
 {
-    auto const db = std::make_shared<detail::database>(conninfo, options.idle_connections);
+    auto const db = make_database(conninfo, options);
     core_ = make_core({std::make_shared<detail::database_issuer>(db)}, db, options,
                       make_observer(options));
 }
@@ -81,9 +88,8 @@ client::client(std::shared_ptr<issuer> issuer, std::string const& conninfo,
 {
     if (!issuer)
         throw invalid_argument{"the issuer is null"};
-    core_ = make_core({std::move(issuer)},
-                      std::make_shared<detail::database>(conninfo, options.idle_connections),
-                      options, make_observer(options));
+    core_ = make_core({std::move(issuer)}, make_database(conninfo, options), options,
+                      make_observer(options));
 }
 
 client::~client()

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace fencelock::detail {
 
@@ -23,6 +24,21 @@ constexpr steady::duration reliable(milliseconds ttl)
 inline milliseconds until(steady::time_point then, steady::time_point now = steady::now())
 {
     return std::max(milliseconds{0}, std::chrono::duration_cast<milliseconds>(then - now));
+}
+
+/// SQL for a timestamp (since 1970) or an interval in whole milliseconds. It says whose operator it
+/// means: PostgreSQL has none for an integer and a numeric, so one that somebody else put into a
+/// schema of the search_path would be called.
+inline std::string sql_milliseconds(std::string const& timestamp_or_interval)
+{
+    return "(pg_catalog.date_part('epoch', " + timestamp_or_interval +
+           ") OPERATOR(pg_catalog.*) 1000::pg_catalog.float8)::pg_catalog.int8";
+}
+
+/// SQL for PostgreSQL's clock, in ms since 1970.
+inline std::string sql_clock()
+{
+    return sql_milliseconds("pg_catalog.clock_timestamp()");
 }
 
 /// A server's clock, in ms since 1970, as of its last word. Both clocks may run at speeds of their

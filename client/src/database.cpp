@@ -30,15 +30,23 @@ constexpr milliseconds set_up_limit{2000};
 // A reset is much shorter than a transaction: so few keep up with many.
 constexpr std::size_t most_resetters = 2;
 
-// Behind SELECT: this server's clock, in ms.
-constexpr char const* clock_in_ms =
-    "(1000 * extract(epoch FROM pg_catalog.clock_timestamp()))::bigint";
-
 std::string first_line(std::string_view text)
 {
     while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
         text.remove_suffix(1);
     return std::string{text.substr(0, text.find('\n'))};
+}
+
+// What a server's error says. Its time is up (57014) where it waits for somebody: nothing else
+// takes so long.
+std::string told_by(std::exception const& e, std::string const& resource)
+{
+    if (sqlstate_of(e) != "57014")
+        return "PostgreSQL: " + first_line(e.what());
+    return "PostgreSQL: the request for \"" + resource +
+           "\" was still waiting when its time was up, as for an open transaction that has claimed "
+           "it with an older token, or issues it: pg_stat_activity shows who is idle in "
+           "transaction, and fencelock.preempt_after has such sessions ended";
 }
 
 // Throws what a server's error means for a call, or returns where it is worth repeating.
@@ -52,7 +60,7 @@ void judge(std::exception const& e, std::string const& resource, bool unresolved
             refused->resource = resource;
         throw_refusal(*refused);
     }
-    auto const why = "PostgreSQL: " + first_line(e.what());
+    auto const why = told_by(e, resource);
     if (dynamic_cast<std::system_error const*>(&e)) // no thread to watch the time
         throw issuer_unavailable{why, resource};
     switch (fault_of(sqlstate_of(e))) {
@@ -96,8 +104,8 @@ std::string schema_of_extension(pqxx::transaction_base& tx)
     return found[0][0].as<std::string>();
 }
 
-database::database(std::optional<std::string> const& conninfo, std::size_t most_idle)
-    : most_idle_{most_idle}, resetters_{most_resetters}
+database::database(std::optional<std::string> const& conninfo, std::size_t most_idle, bool resets)
+    : most_idle_{most_idle}, resets_{resets}, resetters_{most_resetters}
 {
     if (conninfo)
         conninfo_ = with_defaults(*conninfo);
@@ -131,6 +139,7 @@ void database::give_back(std::unique_ptr<database_session> session) noexcept
 try {
     if (!session || !session->connection->is_open())
         return;
+    session->is_used = session->is_used && resets_;
     bool const is_used = session->is_used;
     {
         std::lock_guard const guard{mutex_};
@@ -199,7 +208,7 @@ database::call_in_time(std::function<std::string(database_session&)> const& writ
             [&](database_session& session) {
                 return "SELECT late, ms, CASE WHEN NOT late THEN " + write_expression(session) +
                        " END FROM (SELECT ms, ms >= " + server_time_at(deadline) +
-                       " AS late FROM (SELECT " + clock_in_ms + " AS ms OFFSET 0) AS c) AS t";
+                       " AS late FROM (SELECT " + sql_clock() + " AS ms OFFSET 0) AS c) AS t";
             },
             resource, deadline, unresolved);
         note_server_time(row.at(1));
@@ -330,7 +339,7 @@ try {
                                         steady::now() + set_up_limit};
     pqxx::nontransaction tx{*session->connection};
     session->schema = schema_of_extension(tx);
-    auto const known = tx.exec("SELECT " + session->schema + ".fence_history(), " + clock_in_ms);
+    auto const known = tx.exec("SELECT " + session->schema + ".fence_history(), " + sql_clock());
     note_history(known[0][0].as<std::string>());
     note_server_time(known[0][1].as<std::string>());
     return session;

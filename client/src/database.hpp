@@ -41,8 +41,9 @@ std::string schema_of_extension(pqxx::transaction_base& tx);
 class database {
   public:
     /// Without `conninfo`, what needs a connection throws configuration_error. So many sessions are
-    /// kept that nobody uses as `most_idle` says.
-    explicit database(std::optional<std::string> const& conninfo, std::size_t most_idle = 8);
+    /// kept that nobody uses as `most_idle` says. `resets`: what callers leave in them is reset.
+    explicit database(std::optional<std::string> const& conninfo, std::size_t most_idle = 8,
+                      bool resets = true);
     ~database();
     database(database const&) = delete;
     database& operator=(database const&) = delete;
@@ -105,6 +106,7 @@ class database {
 
     std::optional<std::string> conninfo_; // complete
     std::size_t const most_idle_;
+    bool const resets_;
     deadline_watch watch_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<database_session>> idle_;

@@ -209,13 +209,11 @@ void renewer::schedule::look_at(lease const* key, entry const& seen)
 void renewer::schedule::help(std::list<std::thread>::iterator self)
 {
     std::unique_lock guard{mutex_};
-    for (;;) {
+    while (!ending_) { // from then on what is due is over, and nobody would join another helper
         auto const at = to_serve();
         if (at == queues_.end()) {
-            if (wait_for_work(guard))
+            if (wait_for_work(guard) || ending_)
                 continue;
-            if (ending_)
-                return;
             ended_helpers_.splice(ended_helpers_.end(), helpers_, self);
             return;
         }

@@ -39,17 +39,16 @@ bool is_conflict(std::exception const& e)
 }
 
 // Whether this, thrown by a COMMIT, is what the server said to it. Else nobody knows yet what
-// became of it: the connection broke, or there was no memory for the answer. 40003 says so itself;
-// a server that ends (57P) or a connection that does (08) may have come in between.
+// became of it: the connection broke, or there was no memory for the answer. The server never says
+// a thing without an SQLSTATE; 40003 says itself that it isn't known; a server that ends (57P) or a
+// connection that does (08) may have come in between.
 bool is_answer(std::exception const& e)
 {
     if (dynamic_cast<pqxx::in_doubt_error const*>(&e) ||
         dynamic_cast<pqxx::broken_connection const*>(&e))
         return false;
     auto const code = sqlstate_of(e);
-    if (code.empty())
-        return dynamic_cast<pqxx::sql_error const*>(&e) != nullptr;
-    return code != "40003" && !code.starts_with("57P") && !code.starts_with("08");
+    return !code.empty() && code != "40003" && !code.starts_with("57P") && !code.starts_with("08");
 }
 
 } // namespace

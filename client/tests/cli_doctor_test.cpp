@@ -197,7 +197,10 @@ TEST_F(cli_doctor, json_is_an_object_for_each_finding)
     EXPECT_EQ(
         outcome.out.rfind("{\"server\": \"redis\", \"finding\": \"there is no append-only", 0), 0u)
         << outcome.out;
-    EXPECT_NE(outcome.out.find("\"remedy\": \"CONFIG SET appendonly yes\"}\n"), std::string::npos);
+    EXPECT_NE(outcome.out.find("\"remedy\": \"CONFIG SET appendonly yes, then CONFIG REWRITE, so "
+                               "that a restart keeps it\"}\n"),
+              std::string::npos)
+        << outcome.out;
 }
 
 } // namespace

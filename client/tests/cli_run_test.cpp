@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 
 namespace fencelock::test {
 namespace {
@@ -128,6 +129,37 @@ TEST_F(cli_run, a_run_within_a_run_presents_both_tokens)
     auto const outcome = run(inner);
     EXPECT_EQ(outcome.code, 0) << outcome.err << outcome.out;
     EXPECT_EQ(shared_postgres().query("SELECT count(*) FROM pairs"), "2");
+}
+
+TEST_F(cli_run, who_is_killed_leaves_a_program_whose_writes_are_fenced)
+{
+    shared_postgres().query("CREATE TABLE orphans (name text PRIMARY KEY, n int)");
+    shared_postgres().query("SELECT \"Fence it\".fence_attach('orphans', 'orphan:{name}')");
+    shared_postgres().query("SELECT \"Fence it\".fence_check('orphan:a', 1)");
+    shared_postgres().query("INSERT INTO orphans VALUES ('a', 0, 1)");
+    resource = "orphan:a";
+    test_support::temporary_directory const signs{"fencelock-orphan"};
+
+    auto program = psql("UPDATE orphans SET n = n + 1 RETURNING 'n is ' || n");
+    program.insert(program.begin(),
+                   {"sh", "-c",
+                    "directory=$0; await() { until [ -e \"$directory/$1\" ]; do "
+                    "[ -d \"$directory\" ] || exit 1; sleep 0.05; done; }; "
+                    "echo ready; await early; \"$@\" 2>&1; await late; \"$@\" 2>&1",
+                    signs.path().string()});
+    cli_program killed{under(program), environment};
+    ASSERT_TRUE(killed.says("ready"));
+    killed.send(SIGKILL);
+    killed.wait();
+    std::ofstream{signs.path() / "early"};
+    EXPECT_TRUE(killed.says("n is 1")); // nobody newer was here
+
+    shared_redis().command({"DEL", lock_key(resource)}); // as its TTL does
+    auto const next = run(psql("UPDATE orphans SET n = 10"));
+    ASSERT_EQ(next.code, 0) << next.err;
+    std::ofstream{signs.path() / "late"};
+    EXPECT_TRUE(killed.says("is stale"));
+    EXPECT_EQ(shared_postgres().query("SELECT n FROM orphans"), "10");
 }
 
 TEST_F(cli_run, signals_are_passed_on)

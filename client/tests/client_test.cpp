@@ -240,5 +240,49 @@ TEST(database_client, a_lease_excludes_others_until_it_is_released)
     EXPECT_GT(second->token(), first->token());
 }
 
+// The very case that all this is about: a holder that stopped inside its transaction.
+TEST(database_client, is_told_that_an_open_transaction_with_an_older_token_is_in_the_way)
+{
+    client locks{shared_postgres().conninfo()};
+    auto const resource = new_resource();
+    pqxx::connection stopped{shared_postgres().conninfo()};
+    pqxx::work open{stopped};
+    auto older = locks.acquire(resource, {.wait = 120s});
+    older.claim(open);
+    older.release();
+    auto newer = locks.acquire(resource, {.wait = 120s});
+    try {
+        newer.confirm(500ms);
+        ADD_FAILURE() << "confirmed";
+    } catch (issuer_unavailable const& e) {
+        EXPECT_NE(std::string{e.what()}.find("\"" + resource + "\" was still waiting"),
+                  std::string::npos)
+            << e.what();
+        EXPECT_NE(std::string{e.what()}.find("older token"), std::string::npos);
+    }
+}
+
+// Whoever may create in a schema of the search_path could have the client's user run what it likes.
+TEST(database_client, calls_no_operator_that_somebody_planted)
+{
+    shared_postgres().create_database("planted");
+    for (std::string const sql :
+         {"CREATE EXTENSION fencelock", "CREATE SCHEMA fields",
+          "ALTER DATABASE planted SET search_path = fields, public",
+          "CREATE FUNCTION fields.trap(int, numeric) RETURNS numeric LANGUAGE plpgsql AS "
+          "'BEGIN RAISE EXCEPTION ''trapped''; END'",
+          "CREATE FUNCTION fields.trap(int, float8) RETURNS float8 LANGUAGE plpgsql AS "
+          "'BEGIN RAISE EXCEPTION ''trapped''; END'",
+          "CREATE OPERATOR fields.* (FUNCTION = fields.trap, LEFTARG = int, RIGHTARG = numeric)",
+          "CREATE OPERATOR fields.* (FUNCTION = fields.trap, LEFTARG = int, RIGHTARG = float8)"})
+        shared_postgres().query(sql, "planted");
+    EXPECT_ANY_THROW(shared_postgres().query("SELECT 1000 * 1.0::numeric", "planted"));
+    client locks{shared_postgres().conninfo("planted")};
+    auto lock = locks.acquire("order:1", {.wait = 120s, .confirm = true});
+    lock.transaction([](pqxx::work&) {});
+    EXPECT_TRUE(lock.renew());
+    EXPECT_EQ(lock.release(), release_outcome::released);
+}
+
 } // namespace
 } // namespace fencelock::test

@@ -12,23 +12,35 @@
 namespace {
 
 std::atomic<bool> drop_answer_to_commit{false};
+std::atomic<bool> garble_answer_to_commit{false};
 
 } // namespace
 
 struct pg_conn;
 struct pg_result;
+constexpr int fatal_error = 7; // libpq's PGRES_FATAL_ERROR
 
-// In the place of libpq's own: no result is what it returns where there is no memory for one.
+// In the place of libpq's own: no result is what it returns where there is no memory for one, and
+// an error without fields is one of libpq itself.
 extern "C" pg_result* PQexec(pg_conn* connection, char const* sql)
 {
     static auto* const original = reinterpret_cast<decltype(&PQexec)>(::dlsym(RTLD_NEXT, "PQexec"));
     static auto* const clear =
         reinterpret_cast<void (*)(pg_result*)>(::dlsym(RTLD_NEXT, "PQclear"));
     auto* const result = original(connection, sql);
-    if (std::string_view{sql} != "COMMIT" || !drop_answer_to_commit.exchange(false))
+    static auto* const empty_result =
+        reinterpret_cast<pg_result* (*)(pg_conn*, int)>(::dlsym(RTLD_NEXT, "PQmakeEmptyPGresult"));
+    if (std::string_view{sql} != "COMMIT")
+        return result;
+    bool const drop = drop_answer_to_commit.exchange(false);
+    bool const garble = garble_answer_to_commit.exchange(false);
+    if (!drop && !garble)
         return result;
     clear(result);
-    return nullptr;
+    if (drop)
+        return nullptr;
+    original(connection, nullptr); // for its message, which the next call takes over
+    return empty_result(connection, fatal_error);
 }
 
 namespace fencelock::test {
@@ -173,6 +185,15 @@ TEST_F(commit_outcomes, a_commit_whose_answer_the_client_could_not_take_is_a_com
     drop_answer_to_commit = true;
     EXPECT_NO_THROW(insert());
     EXPECT_FALSE(drop_answer_to_commit);
+    EXPECT_TRUE(written());
+    EXPECT_NO_THROW(held.transaction([](pqxx::work& tx) { tx.exec("SELECT 1"); }));
+}
+
+TEST_F(commit_outcomes, a_commit_that_failed_without_a_code_may_be_a_commit)
+{
+    garble_answer_to_commit = true;
+    EXPECT_NO_THROW(insert());
+    EXPECT_FALSE(garble_answer_to_commit);
     EXPECT_TRUE(written());
     EXPECT_NO_THROW(held.transaction([](pqxx::work& tx) { tx.exec("SELECT 1"); }));
 }

@@ -73,6 +73,14 @@ TEST_F(transaction_sessions, keep_nothing_of_a_function_that_failed)
     EXPECT_EQ(lock.transaction([](pqxx::work& tx) { return left_in(tx); }), before);
 }
 
+TEST_F(transaction_sessions, stay_as_they_are_left_where_resetting_is_switched_off)
+{
+    client own{shared_postgres().conninfo(), {.reset_sessions = false}};
+    auto lock = own.acquire(resource, {.ttl = 1h, .wait = 120s});
+    lock.transaction([](pqxx::work& tx) { tx.exec("CREATE TEMP TABLE kept (a int)"); });
+    EXPECT_NO_THROW(lock.transaction([](pqxx::work& tx) { tx.exec("TABLE kept"); }));
+}
+
 // Somebody may be waiting for it.
 TEST_F(transaction_sessions, give_a_session_lock_back_without_being_used_again)
 {

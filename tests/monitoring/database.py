@@ -6,7 +6,8 @@ import subprocess
 # All that the exporter's role may call.
 LOOKING = ("fence_stat_counters", "fence_audit", "fence_guard_oid", "fence_guard_argument", "fence_guard_arguments",
            "fence_guard_problem", "fence_validate_guard", "fence_require_one_row", "fence_may_set", "fence_is_guarded",
-           "fence_unguarded_children", "fence_outdated_grants")
+           "fence_unguarded_children", "fence_is_template_elsewhere", "fence_template_shape",
+           "fence_outdated_grants")
 
 
 def psql(database, statements, *options):

@@ -43,6 +43,12 @@ struct client_options {
     /// transactions at a time do without connecting.
     std::size_t idle_connections = 8;
 
+    /// Discard behind each transaction what its function may have left in a connection that is
+    /// kept: settings, role, temporary tables, prepared statements, advisory locks. Where no
+    /// function leaves any, switching it off saves PostgreSQL some work; behind PgBouncer's
+    /// transaction mode it does not reach the right session anyway.
+    bool reset_sessions = true;
+
     /// Told what happens beside what callers hear by themselves: blocks reserved, fallbacks, failed
     /// renewals, losses, refusals. Called by whatever thread finds out, several at once too: it
     /// should be short, must not use the client, and its exceptions are dropped.
