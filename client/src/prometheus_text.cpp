@@ -1,4 +1,4 @@
-#include <iterator>
+#include <array>
 
 #include <fencelock/observation.hpp>
 
@@ -12,7 +12,7 @@ struct described_counter {
     char const* help;
 };
 
-constexpr described_counter all_counters[]{
+constexpr auto all_counters = std::to_array<described_counter>({
     {&client_counters::acquired, "acquired", "Locks handed to callers"},
     {&client_counters::contended, "contended", "Attempts that met another owner's lease"},
     {&client_counters::waits, "waits", "Acquires that waited for another owner"},
@@ -24,8 +24,8 @@ constexpr described_counter all_counters[]{
      "Renewals in the background that were not answered"},
     {&client_counters::seeds, "seeds", "Blocks of tokens reserved in PostgreSQL for Redis"},
     {&client_counters::fallbacks, "fallbacks", "Leases taken in PostgreSQL because Redis was away"},
-};
-static_assert(std::size(all_counters) * sizeof(std::uint64_t) == sizeof(client_counters),
+});
+static_assert(all_counters.size() * sizeof(std::uint64_t) == sizeof(client_counters),
               "each counter is in the list");
 
 } // namespace

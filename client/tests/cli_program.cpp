@@ -21,6 +21,13 @@ std::string content_of(std::filesystem::path const& file)
 
 } // namespace
 
+printed_grant grant_in(cli_outcome const& outcome)
+{
+    printed_grant grant;
+    std::istringstream{outcome.out} >> grant.resource >> grant.token >> grant.owner >> grant.issuer;
+    return grant;
+}
+
 cli_program::cli_program(std::vector<std::string> const& arguments,
                          std::vector<std::string> const& environment)
 {

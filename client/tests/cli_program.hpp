@@ -16,6 +16,13 @@ struct cli_outcome {
     std::string err; ///< stderr
 };
 
+/// What acquire prints of a lock.
+struct printed_grant {
+    std::string resource, token, owner, issuer;
+};
+
+printed_grant grant_in(cli_outcome const& outcome);
+
 /// One that runs, until it ends or this does.
 class cli_program {
   public:

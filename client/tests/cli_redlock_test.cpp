@@ -2,8 +2,6 @@
 #include "cli_program.hpp"
 #include "redlock_fixture.hpp"
 
-#include <sstream>
-
 namespace fencelock::test {
 namespace {
 
@@ -24,19 +22,12 @@ class cli_redlock : public redlock_fixture {
                                    "FENCELOCK_DB=" + shared_postgres().conninfo()});
     }
 
-    struct printed {
-        std::string resource, token, owner, issuer;
-    };
-
-    printed acquire(std::vector<std::string> arguments = {})
+    printed_grant acquire(std::vector<std::string> arguments = {})
     {
         arguments.insert(arguments.begin(), {"acquire", "-r", resource, "--wait", "120s"});
         auto const outcome = run(arguments);
         EXPECT_EQ(outcome.code, 0) << outcome.err;
-        printed words;
-        std::istringstream{outcome.out} >> words.resource >> words.token >> words.owner >>
-            words.issuer;
-        return words;
+        return grant_in(outcome);
     }
 };
 

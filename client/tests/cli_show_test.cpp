@@ -1,42 +1,11 @@
 // fencelock show: what it prints of one resource and of all, and what of servers that fail.
-#include "cli_program.hpp"
-#include "servers.hpp"
-
-#include <gtest/gtest.h>
-
-#include <sstream>
-
+#include "cli_fixture.hpp"
 #include "support/redis_nodes.hpp"
 
 namespace fencelock::test {
 namespace {
 
-class cli_show : public ::testing::Test {
-  protected:
-    std::vector<std::string> const environment{"FENCELOCK_REDIS=" + shared_redis().socket_url(),
-                                               "FENCELOCK_DB=" + shared_postgres().conninfo()};
-    std::string resource = new_resource();
-
-    cli_outcome run(std::vector<std::string> const& arguments)
-    {
-        return run_cli(arguments, environment);
-    }
-
-    struct printed {
-        std::string resource, token, owner, issuer;
-    };
-
-    printed acquire(std::vector<std::string> arguments = {})
-    {
-        arguments.insert(arguments.begin(), {"acquire", "-r", resource, "--wait", "120s"});
-        auto const outcome = run(arguments);
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
-        printed words;
-        std::istringstream{outcome.out} >> words.resource >> words.token >> words.owner >>
-            words.issuer;
-        return words;
-    }
-};
+class cli_show : public cli_fixture {};
 
 TEST_F(cli_show, tells_of_redis_and_of_the_database)
 {

@@ -1,6 +1,5 @@
 // acquire, renew, release: what they print, and their exit codes.
-#include "cli_program.hpp"
-#include "servers.hpp"
+#include "cli_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,45 +10,13 @@
 #include <array>
 #include <csignal>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 namespace fencelock::test {
 namespace {
 
-class cli : public ::testing::Test {
+class cli : public cli_fixture {
   protected:
-    std::vector<std::string> const environment{"FENCELOCK_REDIS=" + shared_redis().socket_url(),
-                                               "FENCELOCK_DB=" + shared_postgres().conninfo()};
-    std::string resource = new_resource();
-
-    cli_outcome run(std::vector<std::string> const& arguments)
-    {
-        return run_cli(arguments, environment);
-    }
-
-    struct printed {
-        std::string resource, token, owner, issuer;
-    };
-
-    // In Redis. A busy machine may take that for away: then the lease is given back, and the lock
-    // asked for again.
-    printed acquire(std::vector<std::string> arguments = {})
-    {
-        arguments.insert(arguments.begin(), {"acquire", "-r", resource, "--wait", "120s"});
-        printed words;
-        EXPECT_TRUE(wait_until([&] {
-            auto const outcome = run(arguments);
-            EXPECT_EQ(outcome.code, 0) << outcome.err;
-            std::istringstream{outcome.out} >> words.resource >> words.token >> words.owner >>
-                words.issuer;
-            if (words.issuer == "database")
-                run({"release", "-r", resource, "--owner", words.owner, "--token", words.token});
-            return words.issuer != "database";
-        }));
-        return words;
-    }
-
     // A busy machine may get a lease in PostgreSQL while Redis is too slow to say so.
     bool is_held_by_others(std::vector<std::string> arguments = {})
     {
