@@ -33,10 +33,8 @@ std::string_view issuer_stamp()
     opened_table table = open_own_table(own_table::stamp, AccessShareLock);
     row_versions row = find_row(table, issuer_stamp_name);
     std::string_view stamp = "none";
-    if (row.settled.exists()) {
-        bool is_null;
-        stamp = view_of(DatumGetTextPP(column_of(table, row.settled.tuple, 2, is_null)));
-    }
+    if (row.settled.exists())
+        stamp = view_of(text_column(table, row.settled.tuple, 2));
     close_own_table(table);
     return stamp;
 }
@@ -70,21 +68,14 @@ struct stored_history {
     bool exists() const { return row.settled.exists(); }
 };
 
-std::string_view text_column(const opened_table& table, HeapTuple tuple, int column)
-{
-    bool is_null;
-    return view_of(DatumGetTextPP(column_of(table, tuple, column, is_null)));
-}
-
 stored_history history_in(const opened_table& table, const row_versions& row)
 {
     stored_history stored{row, 0, {}};
     if (!stored.exists())
         return stored;
-    bool is_null;
     HeapTuple tuple = row.settled.tuple;
-    stored.generation = DatumGetInt64(column_of(table, tuple, column_generation, is_null));
-    stored.identity = text_column(table, tuple, column_identity);
+    stored.generation = bigint_column(table, tuple, column_generation);
+    stored.identity = view_of(text_column(table, tuple, column_identity));
     return stored;
 }
 
@@ -100,9 +91,9 @@ bool is_first_history(const opened_table& table, std::string_view identity)
     // What is committed or our own: these rows are never updated.
     TableScanDesc scan = table_beginscan(table.heap, SnapshotSelf, 0, nullptr);
     while (HeapTuple tuple = heap_getnext(scan, ForwardScanDirection)) {
-        if (text_column(table, tuple, column_name) == history_row_name)
+        if (view_of(text_column(table, tuple, column_name)) == history_row_name)
             continue;
-        bool ours = text_column(table, tuple, column_identity) == id;
+        bool ours = view_of(text_column(table, tuple, column_identity)) == id;
         installed_here = installed_here || ours;
         others = others || !ours;
     }

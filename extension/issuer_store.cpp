@@ -39,20 +39,6 @@ bool same_text(const text* one, const text* other)
     return one != nullptr && other != nullptr && view_of(one) == view_of(other);
 }
 
-const text* text_column(const opened_table& table, HeapTuple tuple, int column)
-{
-    bool is_null;
-    Datum value = column_of(table, tuple, column, is_null);
-    return is_null ? nullptr : DatumGetTextPP(value);
-}
-
-int64 bigint_column(const opened_table& table, HeapTuple tuple, int column)
-{
-    bool is_null;
-    Datum value = column_of(table, tuple, column, is_null);
-    return is_null ? 0 : DatumGetInt64(value);
-}
-
 issuer_row row_in(const opened_table& table, HeapTuple tuple)
 {
     issuer_row row;

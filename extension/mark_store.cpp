@@ -31,18 +31,13 @@ enum class step : uint8 { look_again, decided };
 
 token mark_in(const opened_table& table, const row_version& version)
 {
-    if (!version.exists())
-        return no_token;
-    bool is_null;
-    return DatumGetInt64(column_of(table, version.tuple, column_mark, is_null));
+    return version.exists() ? bigint_column(table, version.tuple, column_mark) : no_token;
 }
 
 // Null where the mark has no owner.
 const text* owner_in(const opened_table& table, const row_version& version)
 {
-    bool is_null;
-    Datum owner = column_of(table, version.tuple, column_owner, is_null);
-    return is_null ? nullptr : DatumGetTextPP(owner);
+    return text_column(table, version.tuple, column_owner);
 }
 
 verdict refused(const presentation& p, refusal why, token bound)

@@ -239,4 +239,18 @@ Datum column_of(const opened_table& table, HeapTuple tuple, int column, bool& is
     return heap_getattr(tuple, column, RelationGetDescr(table.heap), &is_null);
 }
 
+const text* text_column(const opened_table& table, HeapTuple tuple, int column)
+{
+    bool is_null;
+    Datum value = column_of(table, tuple, column, is_null);
+    return is_null ? nullptr : DatumGetTextPP(value);
+}
+
+int64 bigint_column(const opened_table& table, HeapTuple tuple, int column)
+{
+    bool is_null;
+    Datum value = column_of(table, tuple, column, is_null);
+    return is_null ? 0 : DatumGetInt64(value);
+}
+
 } // namespace fencelock

@@ -36,4 +36,8 @@ row_versions find_row(const opened_table& table, const hashed_name& name);
 // Column number (from 1) of a version of the row.
 Datum column_of(const opened_table& table, HeapTuple tuple, int column, bool& is_null);
 
+// The same for a column of text, null where it is NULL; and for a number, 0 where it is NULL.
+const text* text_column(const opened_table& table, HeapTuple tuple, int column);
+int64 bigint_column(const opened_table& table, HeapTuple tuple, int column);
+
 } // namespace fencelock
