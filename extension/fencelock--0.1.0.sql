@@ -271,17 +271,17 @@ DECLARE
     new_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(arguments, 'resource', NULL)];
     guarded_rows text := CASE WHEN (SELECT relkind FROM pg_class WHERE oid = target) = 'r' THEN 'ONLY ' ELSE '' END || target || ' AS guarded';
     owner regrole;
+    is_renamed boolean; -- the column that has the marks
+    mark_of_row text := replace('@extschema@.fence_token(@extschema@.fence_resource_name(', '%', '%%') || '%s, %L, guarded.*))'; -- for format()
     mark text; -- of a row, as SQL
     rows_left boolean;
     carried record;
 BEGIN
-    IF from_rows = to_rows AND (NOT from_rows OR former_column = new_column) THEN
+    IF from_rows = to_rows AND (NOT to_rows OR former_column = new_column AND former_names = new_names) THEN
         RETURN;
     END IF;
-    IF from_rows AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = former_column AND NOT attisdropped) THEN
-        IF to_rows THEN
-            RETURN; -- the column was renamed: the marks are where the new guard looks for them
-        END IF;
+    is_renamed := from_rows AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = former_column AND NOT attisdropped);
+    IF is_renamed AND NOT to_rows THEN
         RAISE EXCEPTION 'the marks of table % are in column "%", which does not exist any more', target, former_column
             USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first. If it was dropped, its marks are lost: call fence_detach first.';
     END IF;
@@ -305,13 +305,19 @@ BEGIN
         RETURN;
     END IF;
 
+    -- Where the column was renamed, the former marks are where the new guard looks for them. Other names may have marks, too.
+    mark := concat_ws(', ', CASE WHEN from_rows AND NOT is_renamed THEN format('guarded.%I', former_column) END,
+        CASE WHEN NOT from_rows THEN format(mark_of_row, target::oid, former_names) END,
+        CASE WHEN former_names <> new_names THEN format(mark_of_row, target::oid, new_names) END);
+    IF mark = '' THEN
+        RETURN;
+    END IF;
+    mark := 'greatest(' || mark || ')';
     owner := (SELECT relowner::regrole FROM pg_class WHERE oid = target);
     IF owner <> quote_ident(current_user)::regrole THEN -- its triggers and constraints run with the rights of whoever updates
         RAISE EXCEPTION 'the rows of table % are to be updated, which only its owner % should do', target, owner
             USING ERRCODE = '42501', HINT = format('SET ROLE %s first; SELECT fence_grant_guards(%L) lets it call fence_attach.', owner, owner);
     END IF;
-    mark := CASE WHEN from_rows THEN format('guarded.%I', former_column)
-            ELSE format('%s(%s(%s, %L, guarded.*))', '@extschema@.fence_token', '@extschema@.fence_resource_name', target::oid, former_names) END;
     EXECUTE format('UPDATE %s SET %I = %s WHERE coalesce(guarded.%2$I, 0) < %3$s', guarded_rows, new_column, mark);
     EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark) INTO rows_left;
     IF rows_left THEN

@@ -191,6 +191,15 @@ AttrNumber last_column_of(const name_template& names, AttrNumber token_column)
     return last;
 }
 
+// Else each token written would move its row to another resource.
+bool names_column(const name_template& names, AttrNumber column)
+{
+    for (int i = 0; i < names.column_count; i++)
+        if (names.columns[i].number == column)
+            return true;
+    return false;
+}
+
 // Whether two rows never have one name, as mark=row needs: at most one column may contain anything,
 // the others only what hexadecimal numbers and dashes consist of, and between two columns stands
 // something else.
@@ -235,6 +244,10 @@ guard_config compile_guard_config(Relation table, int count, char** arguments)
     config.token_column =
         read.token == nullptr ? InvalidAttrNumber : find_token_column(table, read.token);
     config.last_column = last_column_of(config.resource, config.token_column);
+    if (names_column(config.resource, config.token_column))
+        raise_guard_argument(
+            table, "the token column is part of the resource template",
+            "Name a column that holds nothing but tokens: the guard writes to it.");
     if (read.mark_row && !tells_rows_apart(config.resource))
         raise_guard_argument(table, "with mark=row two rows could have the same resource name",
                              "Put text such as a colon between columns, and name at most one that "

@@ -103,6 +103,9 @@ ALTER TABLE target DROP COLUMN fence_token;
 SELECT pg_temp.outcome_code($$UPDATE target SET small = 4$$), pg_temp.outcome_code($$DELETE FROM target$$);
 SELECT fence_attach('target', 'bad:{id}', NULL);
 SELECT pg_temp.outcome_code($$UPDATE target SET small = 4$$);
+CREATE TABLE self (id bigint PRIMARY KEY);
+SELECT pg_temp.outcome($$SELECT fence_attach('self', 'bad:{id}', 'id')$$);
+DROP TABLE self;
 SELECT count(*) FROM target;
 
 DROP FUNCTION try_trigger(text);

@@ -180,6 +180,24 @@ SELECT pg_temp.outcome_code($$SELECT fence_attach('renamed', 'renamed:{id}', 'lo
 SELECT fence_detach('renamed');
 SELECT fence_attach('renamed', 'renamed:{id}');
 
+-- Another template names other resources, which may have marks already: with mark=row the rows take these over.
+CREATE TABLE renames (id int PRIMARY KEY, fence_token bigint);
+INSERT INTO renames VALUES (1), (2);
+SELECT fence_attach('renames', 'first:{id}');
+UPDATE renames SET fence_token = 10 WHERE id = 1;
+SELECT fence_attach('renames', 'second:{id}');
+UPDATE renames SET fence_token = 2;
+SELECT fence_attach('renames', 'first:{id}', 'fence_token', 'mark=row');
+SELECT id, fence_token FROM renames ORDER BY id;
+SELECT pg_temp.outcome_code('UPDATE renames SET fence_token = 9 WHERE id = 1');
+SELECT fence_check('third:1', 20);
+SELECT fence_attach('renames', 'third:{id}', 'fence_token', 'mark=row');
+SELECT pg_temp.outcome_code('UPDATE renames SET fence_token = 19 WHERE id = 1');
+ALTER TABLE renames RENAME fence_token TO token;
+SELECT fence_check('fourth:1', 30);
+SELECT fence_attach('renames', 'fourth:{id}', 'token', 'mark=row');
+SELECT id, token FROM renames ORDER BY id;
+
 -- Inheritance children keep their own marks.
 CREATE TABLE of_parent (id int PRIMARY KEY, fence_token bigint);
 SELECT fence_attach('of_parent', 'of_parent:{id}', 'fence_token', 'mark=row');
@@ -199,5 +217,5 @@ SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken');
 SELECT fence_token(E'odd''"\\1');
 SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken', 'mark=row');
 
-DROP TABLE carried, nameless, moved, wide, renamed, of_child, of_parent, "Odd ""name""";
+DROP TABLE carried, nameless, moved, wide, renamed, renames, of_child, of_parent, "Odd ""name""";
 DROP FUNCTION note_carrying(), keep_token();

@@ -1,5 +1,6 @@
 #include "pgoptions.hpp"
 
+#include <utility>
 #include <vector>
 
 #include "json.hpp"
@@ -63,15 +64,48 @@ std::string claims_in(std::vector<std::string> const& words)
     return first == std::string::npos ? std::string{} : found.substr(first);
 }
 
+// The members of a JSON object whose values are no objects or arrays.
+std::vector<std::string> members_of(std::string_view object)
+{
+    std::vector<std::string> members;
+    std::string member;
+    bool in_string = false;
+    for (std::size_t i = 0; i < object.size(); ++i) {
+        char const c = object[i];
+        if (in_string && c == '\\' && i + 1 < object.size())
+            member += object[i++];
+        else if (c == '"')
+            in_string = !in_string;
+        if (c == ',' && !in_string)
+            members.push_back(std::exchange(member, {}));
+        else if (!member.empty() || white_space.find(c) == std::string_view::npos)
+            member += object[i];
+    }
+    if (!member.empty())
+        members.push_back(member);
+    return members;
+}
+
+// A lock that was lost around this one may have left a claim of the same name, with an older token.
+bool is_called(std::string_view member, std::string_view name)
+{
+    if (!member.starts_with(name))
+        return false;
+    auto const next = member.find_first_not_of(white_space, name.size());
+    return next != std::string_view::npos && member[next] == ':';
+}
+
 } // namespace
 
 std::string pgoptions_with_claim(std::string_view inherited, std::string_view resource,
                                  std::int64_t token)
 {
-    auto claims = claims_in(split(inherited));
-    if (!claims.empty())
-        claims += ", ";
-    claims = '{' + claims + json_string(resource) + ": " + std::to_string(token) + '}';
+    auto const name = json_string(resource);
+    std::string claims = "{";
+    for (auto const& member : members_of(claims_in(split(inherited))))
+        if (!is_called(member, name))
+            claims += member + ", ";
+    claims += name + ": " + std::to_string(token) + '}';
     std::string result{inherited};
     if (!result.empty())
         result += ' ';

@@ -113,8 +113,10 @@ std::optional<steady::time_point> redlock_issuer::renew(held_lease const& lease,
         auto const votes = tally_of(answers, "RENEWED");
         if (votes.said >= servers_.quorum())
             return sent_at;
-        if (votes.said + votes.silent < servers_.quorum())
+        if (votes.said + votes.silent < servers_.quorum()) {
+            give_back(lease, deadline);
             return std::nullopt;
+        }
         bool const hopeless = votes.said + votes.unresolved < servers_.quorum();
         if (hopeless || until(deadline) <= 2 * pause_before_repeat) {
             auto const renewed = std::count(may_be_renewed.begin(), may_be_renewed.end(), true);
@@ -123,6 +125,14 @@ std::optional<steady::time_point> redlock_issuer::renew(held_lease const& lease,
         }
         std::this_thread::sleep_for(pause_before_repeat);
     }
+}
+
+// It is over: what a minority has of it, and may just have extended, would keep others out for
+// nothing.
+void redlock_issuer::give_back(held_lease const& lease, steady::time_point deadline) noexcept
+try {
+    release(lease, deadline);
+} catch (std::exception const&) { // the TTL ends it
 }
 
 // Once a quorum of servers has nothing of the lease, others can take the lock. Those that did not

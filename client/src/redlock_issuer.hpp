@@ -30,6 +30,7 @@ class redlock_issuer final : public issuer {
     bool release(held_lease const& lease, steady::time_point deadline) override;
 
   private:
+    void give_back(held_lease const& lease, steady::time_point deadline) noexcept;
     std::int64_t issue(lease_request const& request, std::string const& ticket);
     [[noreturn]] void fail(std::string const& what, server_answers const& answers,
                            std::optional<milliseconds> ttl, bool is_unknown,

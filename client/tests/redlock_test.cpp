@@ -168,6 +168,15 @@ TEST_F(redlock, a_lease_goes_on_without_a_minority_and_is_lost_with_a_majority)
     EXPECT_FALSE(kept(1));
 }
 
+TEST_F(redlock, a_renewal_of_what_a_minority_keeps_leaves_nothing_there)
+{
+    auto held = acquire_everywhere(locks, {.ttl = 1h, .renew = false});
+    for (std::size_t i : {0, 1})
+        server(i).command({"FLUSHALL"});
+    EXPECT_FALSE(held.renew());
+    EXPECT_TRUE(nothing_is_left());
+}
+
 TEST_F(redlock, a_renewal_that_too_few_answer_is_no_loss)
 {
     auto held = acquire_everywhere(locks, {.ttl = 1h, .renew = false});
