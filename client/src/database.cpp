@@ -164,7 +164,7 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
                std::string const& resource, steady::time_point deadline, bool& unresolved)
 {
     unresolved = false;
-    std::string why = "no answer in time";
+    std::string why = "PostgreSQL: no answer in time";
     for (auto session = take_idle(deadline);; session.reset()) {
         if (steady::now() >= deadline)
             break;
@@ -185,7 +185,7 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
         } catch (std::exception const& e) {
             if (is_lost_connection(e)) {
                 unresolved = true;
-                why = first_line(e.what());
+                why = "PostgreSQL: " + first_line(e.what());
                 continue;
             }
             give_back(std::move(session)); // libpqxx has rolled back
@@ -194,8 +194,8 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
         std::this_thread::sleep_for(pause_before_repeat);
     }
     if (unresolved)
-        throw outcome_unknown{"PostgreSQL: " + why, resource};
-    throw issuer_unavailable{"PostgreSQL: " + why, resource};
+        throw outcome_unknown{why, resource};
+    throw issuer_unavailable{why, resource};
 }
 
 std::string
