@@ -42,6 +42,38 @@ TEST_F(cli, help_and_version_need_no_server)
     EXPECT_EQ(run_cli({"--version"}).out, std::string{"fencelock "} + version() + "\n");
 }
 
+TEST_F(cli, help_and_version_do_not_look_at_the_environment)
+{
+    std::vector<std::string> const odd{"FENCELOCK_KEYS=odd", "FENCELOCK_REDIS=nonsense",
+                                       "FENCELOCK_DB=nonsense", "PGOPTIONS=nonsense"};
+    for (auto const& arguments :
+         {std::vector<std::string>{"--help"}, {"run", "--help"}, {"-V"}, {"--version", "show"}})
+        EXPECT_EQ(run_cli(arguments, odd).code, 0) << ::testing::PrintToString(arguments);
+    EXPECT_EQ(run_cli({"show"}, odd).code, 64);
+}
+
+// Both count a year as 365.25 days.
+TEST_F(cli, a_ttl_is_at_most_a_year_in_redis_and_in_postgresql)
+{
+    for (auto const& where : {environment, {environment[1]}}) {
+        auto const code = [&](std::string const& ttl) {
+            auto const outcome = run_cli({"acquire", "-r", resource, "--ttl", ttl}, where);
+            if (outcome.code != 0)
+                return outcome.code;
+            auto const held = grant_in(outcome);
+            return run_cli(
+                       {"release", "-r", resource, "--owner", held.owner, "--token", held.token},
+                       where)
+                .code;
+        };
+        EXPECT_EQ(code("8766h"), 0);
+        EXPECT_EQ(code("31557600001ms"), 64);
+    }
+    EXPECT_THROW(shared_postgres().query("SELECT \"Fence it\".fence_acquire('" + resource +
+                                         "', 'me', '31557600001 ms')"),
+                 std::runtime_error);
+}
+
 TEST_F(cli, wrong_usage_is_64)
 {
     EXPECT_EQ(run({"acquire"}).code, 64);
