@@ -274,7 +274,8 @@ DECLARE
     is_renamed boolean; -- the column that has the marks
     mark_of_row text := replace('@extschema@.fence_token(@extschema@.fence_resource_name(', '%', '%%') || '%s, %L, guarded.*))'; -- for format()
     mark text; -- of a row, as SQL
-    rows_left boolean;
+    find_behind text; -- whether a row's token is below its mark, as SQL
+    is_behind boolean;
     carried record;
 BEGIN
     IF from_rows = to_rows AND (NOT to_rows OR former_column = new_column AND former_names = new_names) THEN
@@ -313,14 +314,19 @@ BEGIN
         RETURN;
     END IF;
     mark := 'greatest(' || mark || ')';
+    find_behind := format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark);
+    EXECUTE find_behind INTO is_behind;
+    IF NOT is_behind THEN
+        RETURN;
+    END IF;
     owner := (SELECT relowner::regrole FROM pg_class WHERE oid = target);
     IF owner <> quote_ident(current_user)::regrole THEN -- its triggers and constraints run with the rights of whoever updates
         RAISE EXCEPTION 'the rows of table % are to be updated, which only its owner % should do', target, owner
             USING ERRCODE = '42501', HINT = format('SET ROLE %s first; SELECT fence_grant_guards(%L) lets it call fence_attach.', owner, owner);
     END IF;
     EXECUTE format('UPDATE %s SET %I = %s WHERE coalesce(guarded.%2$I, 0) < %3$s', guarded_rows, new_column, mark);
-    EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark) INTO rows_left;
-    IF rows_left THEN
+    EXECUTE find_behind INTO is_behind;
+    IF is_behind THEN
         RAISE EXCEPTION 'rows of table % do not take over the marks of their resources', target
             USING ERRCODE = '55000', HINT = 'Disable the trigger or rule that keeps column "' || new_column || '" from being updated.';
     END IF;
@@ -335,7 +341,7 @@ DECLARE
     former_arguments bytea[];
 BEGIN
     IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-        RAISE EXCEPTION 'the guard of table % cannot be replaced in a transaction that reads by an older snapshot', target
+        RAISE EXCEPTION 'the guard of table % cannot be replaced or take over marks in a transaction that reads by an older snapshot', target
             USING ERRCODE = '25001', HINT = 'Call fence_attach in a READ COMMITTED transaction.';
     END IF;
     EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target); -- before the guards are read: others may replace them
@@ -346,6 +352,9 @@ BEGIN
     FOR i IN 1 .. coalesce(cardinality(former_tables), 0) LOOP
         PERFORM @extschema@.fence_carry_marks(former_tables[i], @extschema@.fence_guard_arguments(former_arguments[i]), arguments);
     END LOOP;
+    IF 'mark=row' = ANY (arguments) AND target <> ALL (coalesce(former_tables, '{}')) THEN -- of claims, and of guards that were detached
+        PERFORM @extschema@.fence_carry_marks(target, array_remove(arguments, 'mark=row'), arguments);
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION fence_end_guards(regclass, text[]) IS
@@ -460,7 +469,8 @@ BEGIN
                    WHERE tgrelid = target AND tgfoid = guard AND tgname = wanted_name AND tgtype = 31
                      AND tgenabled IN ('O', 'A') AND tgqual IS NULL AND cardinality(tgattr::int2[]) = 0
                      AND tgargs = stored) THEN
-        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target) AND tgfoid = guard) THEN
+        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target) AND tgfoid = guard)
+           OR 'mark=row' = ANY (arguments) AND pg_relation_size('@extschema@.fence_resource') > 0 THEN
             PERFORM @extschema@.fence_end_guards(target, arguments);
         END IF;
         EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',

@@ -55,7 +55,7 @@ tally tally_of(server_answers const& answers, std::string_view word)
 } // namespace
 
 redlock_issuer::redlock_issuer(std::vector<std::shared_ptr<redis_pool>> const& pools,
-                               std::shared_ptr<database> db, std::shared_ptr<observer> watch)
+                               std::shared_ptr<database> db, std::shared_ptr<observer> const& watch)
     : pools_{pools}, database_{std::move(db)}, servers_{pools, watch}
 {
 }

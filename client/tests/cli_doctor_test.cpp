@@ -26,7 +26,7 @@ class cli_doctor : public ::testing::Test {
         return run_cli(arguments);
     }
 
-    cli_outcome of_database(std::string const& conninfo)
+    static cli_outcome of_database(std::string const& conninfo)
     {
         return run_cli({"--db", conninfo, "doctor"});
     }
@@ -195,7 +195,7 @@ TEST_F(cli_doctor, json_is_an_object_for_each_finding)
     auto const outcome = of_redis({"--json"});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(
-        outcome.out.rfind("{\"server\": \"redis\", \"finding\": \"there is no append-only", 0), 0u)
+        outcome.out.rfind("{\"server\": \"redis\", \"finding\": \"there is no append-only", 0), 0U)
         << outcome.out;
     EXPECT_NE(outcome.out.find("\"remedy\": \"CONFIG SET appendonly yes, then CONFIG REWRITE, so "
                                "that a restart keeps it\"}\n"),

@@ -193,7 +193,7 @@ TEST(cli_clocks, clocks_that_are_apart_are_a_finding)
     EXPECT_TRUE(all.empty());
     compare_clocks(found, 13'000, 10'000, 10'050);
     compare_clocks(found, 7'000, 10'000, 10'050);
-    EXPECT_EQ(all.size(), 2u);
+    EXPECT_EQ(all.size(), 2U);
 }
 
 } // namespace

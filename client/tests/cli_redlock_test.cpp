@@ -136,7 +136,7 @@ TEST_F(cli_redlock, show_tells_what_a_majority_and_what_each_server_keeps)
                              "\", \"redlock\": {\"held\": true, \"owner\": \"" + held.owner +
                              "\", \"token\": " + held.token + ", \"ttl_ms\": ",
                          0),
-              0u)
+              0U)
         << json;
     EXPECT_NE(json.find("\"servers\": [{\"server\": "), std::string::npos) << json;
 

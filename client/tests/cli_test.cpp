@@ -34,7 +34,7 @@ TEST_F(cli, help_and_version_need_no_server)
           std::vector<std::string>{"doctor", "--help"}}) {
         auto const outcome = run_cli(arguments);
         EXPECT_EQ(outcome.code, 0);
-        EXPECT_EQ(outcome.out.rfind("Usage: fencelock", 0), 0u);
+        EXPECT_EQ(outcome.out.rfind("Usage: fencelock", 0), 0U);
         if (arguments.size() == 2) {
             EXPECT_NE(outcome.out.find("] " + arguments[0]), std::string::npos);
         }
@@ -212,10 +212,10 @@ TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
     auto const taken = at({"acquire", "-r", resource, "--owner", "me"});
     EXPECT_EQ(taken.code, 0);
     EXPECT_NE(taken.out.find(" me database\n"), std::string::npos);
-    EXPECT_EQ(taken.err.rfind(told, 0), 0u) << taken.err;
+    EXPECT_EQ(taken.err.rfind(told, 0), 0U) << taken.err;
     auto const token = std::to_string(mark_of(shared_postgres(), resource));
     EXPECT_EQ(run({"release", "-r", resource, "--owner", "me", "--token", token}).code, 0);
-    EXPECT_EQ(at({"run", "-r", resource, "--", "true"}).err.rfind(told, 0), 0u);
+    EXPECT_EQ(at({"run", "-r", resource, "--", "true"}).err.rfind(told, 0), 0U);
     // Where Redis answers, and where none was named, there is nothing to tell.
     EXPECT_EQ(run({"run", "-r", resource, "--", "true"}).err, "");
     EXPECT_EQ(run_cli({"run", "-r", resource, "--", "true"}, {environment[1]}).err, "");
@@ -230,7 +230,7 @@ TEST_F(cli, held_by_others_in_postgresql_says_why_redis_was_not_asked)
                                     "\" is held by others (waited for 0 ms): it was asked for in "
                                     "PostgreSQL, because Redis at 127.0.0.1:1: ",
                                 0),
-              0u)
+              0U)
         << outcome.err;
 }
 

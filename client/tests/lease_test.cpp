@@ -136,7 +136,7 @@ TEST_F(leases, a_release_whose_answer_is_lost_is_asked_again)
     proxy.drop_next_reply(lock_key(resource));
     // It was the first request that ended it; the second cannot know.
     EXPECT_EQ(lock.release(), release_outcome::unknown);
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_EQ(proxy.replies_dropped(), 1U);
     EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
     EXPECT_EQ(lock.release(), release_outcome::not_held);
 }
