@@ -256,6 +256,10 @@ CREATE FUNCTION fence_resource_name(target oid, arguments text[], of_row record)
 COMMENT ON FUNCTION fence_resource_name(oid, text[], record) IS
     'the resource that a guard with these arguments would find for a row of the table';
 
+CREATE FUNCTION fence_own_mark(resource text) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_own_mark(text) IS 'the mark of a resource like fence_token, but 0 where it has none of its own: no floor counts';
+
 CREATE FUNCTION fence_raise_mark(resource text, mark bigint) RETURNS void
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION fence_raise_mark(text, bigint) IS 'raises a mark to a token that a row has, unless it is as high already';
@@ -265,14 +269,14 @@ SET search_path = pg_catalog, pg_temp SET row_security = off AS $$ -- an error w
 DECLARE
     former_column name := @extschema@.fence_guard_argument(former, 'token', NULL);
     new_column name := @extschema@.fence_guard_argument(arguments, 'token', NULL);
-    from_rows boolean := 'mark=row' = ANY (former);
+    from_rows boolean := coalesce('mark=row' = ANY (former), false);
     to_rows boolean := 'mark=row' = ANY (arguments);
     former_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(former, 'resource', NULL)];
     new_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(arguments, 'resource', NULL)];
     guarded_rows text := CASE WHEN (SELECT relkind FROM pg_class WHERE oid = target) = 'r' THEN 'ONLY ' ELSE '' END || target || ' AS guarded';
     owner regrole;
     is_renamed boolean; -- the column that has the marks
-    mark_of_row text := replace('@extschema@.fence_token(@extschema@.fence_resource_name(', '%', '%%') || '%s, %L, guarded.*))'; -- for format()
+    mark_of_row text := '%s(%s(%s, %L, guarded.*))'; -- for format()
     mark text; -- of a row, as SQL
     find_behind text; -- whether a row's token is below its mark, as SQL
     is_behind boolean;
@@ -286,7 +290,7 @@ BEGIN
         RAISE EXCEPTION 'the marks of table % are in column "%", which does not exist any more', target, former_column
             USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first. If it was dropped, its marks are lost: call fence_detach first.';
     END IF;
-    IF NOT from_rows THEN
+    IF former IS NOT NULL AND NOT from_rows THEN
         BEGIN
             PERFORM @extschema@.fence_validate_guard(target, former_names);
         EXCEPTION WHEN undefined_column THEN
@@ -306,10 +310,11 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Where the column was renamed, the former marks are where the new guard looks for them. Other names may have marks, too.
+    -- Where the column was renamed, the former marks are where the new guard looks for them. Names that no guard has used
+    -- may have marks all the same, of claims; what was pruned there is nobody's.
     mark := concat_ws(', ', CASE WHEN from_rows AND NOT is_renamed THEN format('guarded.%I', former_column) END,
-        CASE WHEN NOT from_rows THEN format(mark_of_row, target::oid, former_names) END,
-        CASE WHEN former_names <> new_names THEN format(mark_of_row, target::oid, new_names) END);
+        CASE WHEN former IS NOT NULL AND NOT from_rows THEN format(mark_of_row, '@extschema@.fence_token', '@extschema@.fence_resource_name', target::oid, former_names) END,
+        CASE WHEN former_names IS DISTINCT FROM new_names THEN format(mark_of_row, '@extschema@.fence_own_mark', '@extschema@.fence_resource_name', target::oid, new_names) END);
     IF mark = '' THEN
         RETURN;
     END IF;
@@ -353,7 +358,7 @@ BEGIN
         PERFORM @extschema@.fence_carry_marks(former_tables[i], @extschema@.fence_guard_arguments(former_arguments[i]), arguments);
     END LOOP;
     IF 'mark=row' = ANY (arguments) AND target <> ALL (coalesce(former_tables, '{}')) THEN -- of claims, and of guards that were detached
-        PERFORM @extschema@.fence_carry_marks(target, array_remove(arguments, 'mark=row'), arguments);
+        PERFORM @extschema@.fence_carry_marks(target, NULL, arguments);
     END IF;
 END
 $$;
@@ -556,7 +561,7 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_validate_guard(oid, text[]), fence_guard_oid(), fence_guard_name(regclass),
     fence_require_one_row(regclass, smallint[]), fence_guard_argument(text[], text, text), fence_guard_arguments(bytea),
     fence_is_guarded(oid), fence_unguarded_children(regclass), fence_resource_name(oid, text[], record),
-    fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
+    fence_own_mark(text), fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
     fence_template_shape(text), fence_is_template_elsewhere(regclass, text, boolean), fence_require_guardable(regclass, text, boolean, boolean),
     fence_attach(regclass, text, name, text[]), fence_detach(regclass), fence_grant_functions(regrole, name[]),
     fence_grant(regrole) FROM PUBLIC;

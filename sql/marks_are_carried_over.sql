@@ -207,7 +207,7 @@ SELECT id, token FROM renames ORDER BY id;
 
 -- A guard that is new to the table finds marks that claims, or a guard that was detached, have left.
 CREATE TABLE claimed (id int PRIMARY KEY);
-INSERT INTO claimed VALUES (1), (2);
+INSERT INTO claimed VALUES (1), (2), (3);
 SELECT fence_check('claimed:1', 40);
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT pg_temp.outcome($$SELECT fence_attach('claimed', 'claimed:{id}', 'fence_token', 'mark=row')$$);
@@ -219,6 +219,14 @@ SELECT fence_check('claimed:2', 50);
 SELECT fence_detach('claimed');
 SELECT fence_attach('claimed', 'claimed:{id}', 'fence_token', 'mark=row');
 SELECT pg_temp.outcome_code('UPDATE claimed SET fence_token = 49 WHERE id = 2');
+-- A floor is nobody's mark.
+SELECT fence_issue('pruned') > 0;
+BEGIN;
+SELECT fence_prune('0') > 0, fence_token('claimed:3') > 0;
+SELECT fence_detach('claimed');
+SELECT fence_attach('claimed', 'claimed:{id}', 'fence_token', 'mark=row');
+SELECT * FROM claimed ORDER BY id;
+ROLLBACK;
 CREATE TABLE claimed_parts (id int PRIMARY KEY, fence_token bigint) PARTITION BY LIST (id);
 CREATE TABLE claimed_part PARTITION OF claimed_parts DEFAULT;
 INSERT INTO claimed_parts VALUES (1);
