@@ -116,9 +116,10 @@ constexpr std::string_view doctor_help =
     R"(Usage: fencelock [OPTION...] doctor
 
 Prints every setting of this Redis and this database that endangers locking, and
-what to change: eviction, persistence, a replica, missing rights, clocks that
-are apart, locks without a TTL, a missing or old extension, tokens that new
-connections present already, plain keys, and what fence_audit() finds.
+what to change: eviction, persistence, a replica, a database that is read-only,
+missing rights, clocks that are apart, locks without a TTL, a missing or old
+extension, tokens that new connections present already, plain keys, and what
+fence_audit() finds.
 With sentinels it looks at each of them and at the primary; in a cluster at each
 primary, and what it knows of the cluster's state and slots; of a Redlock at each
 server, and whether one is listed twice or away.
