@@ -10,6 +10,7 @@
 #include "conninfo.hpp"
 #include "deadline_watch.hpp"
 #include "doctor.hpp"
+#include "open_connection.hpp"
 #include "unique_fd.hpp"
 
 namespace fencelock::cli {
@@ -22,19 +23,18 @@ constexpr std::chrono::seconds silence_limit{15};
 class database_look {
   public:
     explicit database_look(std::string const& conninfo)
-    try : connection_{detail::with_defaults(conninfo)},
-        socket_{::fcntl(connection_.sock(), F_DUPFD_CLOEXEC, 0)} {
-        detail::forbid_reconnect(connection_);
+        : connection_{detail::open_connection(detail::with_defaults(conninfo))},
+          socket_{::fcntl(connection_->sock(), F_DUPFD_CLOEXEC, 0)}
+    {
+        detail::forbid_reconnect(*connection_);
         ask("SET statement_timeout = '10s'");
-    } catch (pqxx::broken_connection const& e) {
-        throw issuer_unavailable{std::string{"PostgreSQL: "} + e.what()};
     }
 
     pqxx::result ask(std::string const& sql)
     try {
         detail::deadline_watch::scope const watched{watch_, socket_.get(),
                                                     detail::steady::now() + silence_limit};
-        pqxx::nontransaction tx{connection_};
+        pqxx::nontransaction tx{*connection_};
         return tx.exec(sql);
     } catch (pqxx::broken_connection const& e) {
         throw issuer_unavailable{std::string{"PostgreSQL: "} + e.what()};
@@ -44,7 +44,7 @@ class database_look {
     bool is(std::string const& condition) { return text("SELECT " + condition) == "t"; }
 
   private:
-    pqxx::connection connection_;
+    std::unique_ptr<pqxx::connection> const connection_;
     detail::unique_fd const socket_; // a duplicate, for watch_
     detail::deadline_watch watch_;
 };

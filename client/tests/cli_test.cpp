@@ -200,6 +200,43 @@ TEST_F(cli, where_no_issuer_can_be_reached_it_is_69)
     EXPECT_NE(no_issuer.err.find("--db"), std::string::npos);
 }
 
+// Trying again would not help: 69 would say that it may.
+TEST_F(cli, a_connection_that_the_database_refuses_for_good_is_70_and_says_why)
+{
+    auto const conninfo = shared_postgres().conninfo();
+    struct refusal {
+        std::string db;
+        std::string options;
+        std::string says;
+    };
+    for (auto const& [db, options, says] :
+         {refusal{conninfo + " dbname=nope", "", "database \"nope\" does not exist"},
+          {conninfo + " user=nobody_knows", "", "role \"nobody_knows\" does not exist"},
+          {conninfo, "garbage", "garbage"},
+          {conninfo, "-c no_such_setting=1", "no_such_setting"}})
+        for (auto const& words : {std::vector<std::string>{"acquire", "-r", resource},
+                                  {"renew", "-r", resource, "--owner", "x", "--token", "1"},
+                                  {"show", "-r", resource},
+                                  {"doctor"}}) {
+            auto const outcome = run_cli(words, {"FENCELOCK_DB=" + db, "PGOPTIONS=" + options});
+            EXPECT_EQ(outcome.code, 70) << outcome.err;
+            EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
+        }
+    EXPECT_EQ(run({"--db", conninfo + " dbname=nope", "acquire", "-r", resource}).code, 70);
+}
+
+TEST_F(cli, a_connection_that_the_database_refuses_for_now_is_69)
+{
+    shared_postgres().create_database("full");
+    shared_postgres().query("ALTER DATABASE \"full\" CONNECTION LIMIT 0");
+    shared_postgres().query("CREATE ROLE somebody LOGIN");
+    auto const outcome =
+        run_cli({"acquire", "-r", resource},
+                {"FENCELOCK_DB=" + shared_postgres().conninfo("full") + " user=somebody"});
+    EXPECT_EQ(outcome.code, 69);
+    EXPECT_NE(outcome.err.find("too many connections"), std::string::npos) << outcome.err;
+}
+
 TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
 {
     std::vector<std::string> const nowhere{"--redis", "redis://127.0.0.1:1"};
