@@ -42,10 +42,10 @@ std::shared_ptr<lease> acquisition::run()
             if (lease && lease->hand_over(options_.on_lost))
                 return lease;
             if (lease)
-                throw issuer_unavailable{"the lease of \"" + resource_ +
-                                             "\" ended while it was being confirmed",
-                                         resource_, lease->id().token};
+                lease->require_held(); // throws what it was lost by
         } catch (issuer_unavailable const&) {
+            trouble_ = std::current_exception();
+        } catch (lock_lost const&) { // by its TTL, before the caller had it
             trouble_ = std::current_exception();
         } catch (outcome_unknown const&) {
             trouble_ = std::current_exception();
@@ -101,6 +101,10 @@ std::shared_ptr<lease> acquisition::ask_issuers()
             if (is_last && why_fell_back_.empty())
                 throw;
             add_reason(why_fell_back_, e.what());
+        } catch (lock_lost const& e) { // slower than the TTL
+            if (is_last)
+                throw;
+            add_reason(why_fell_back_, e.what());
         } catch (outcome_unknown const& e) {
             if (is_last)
                 throw;
@@ -131,16 +135,13 @@ std::shared_ptr<lease> acquisition::ask(std::shared_ptr<issuer> const& issuer)
     }
     try {
         return keep(issuer, *granted);
-    } catch (issuer_unavailable const&) {
-        give_up(*issuer, granted->token);
-        throw;
     } catch (std::system_error const& e) {
         give_up(*issuer, granted->token);
         throw issuer_unavailable{"the lock of \"" + resource_ +
                                      "\" was granted, but there is no thread to renew it (" +
                                      e.what() + "), and it was released",
                                  resource_, granted->token};
-    } catch (...) { // no memory
+    } catch (...) { // it is over already, or there is no memory
         give_up(*issuer, granted->token);
         throw;
     }
@@ -153,10 +154,10 @@ std::shared_ptr<lease> acquisition::keep(std::shared_ptr<issuer> const& issuer,
     auto lease = std::make_shared<detail::lease>(
         core_, issuer, held_lease{resource_, owner_, granted.token}, granted, options_);
     if (steady::now() >= lease->valid_until())
-        throw issuer_unavailable{"the lock of \"" + resource_ + "\" was granted, but its TTL of " +
-                                     std::to_string(options_.ttl.count()) +
-                                     " ms was over before the answer came",
-                                 resource_, granted.token};
+        throw lock_lost{"the lock of \"" + resource_ + "\" was granted, but its TTL of " +
+                            std::to_string(options_.ttl.count()) +
+                            " ms was over before the answer came",
+                        resource_, granted.token};
     core_->renewer.add(lease, lease->first_visit());
     return lease;
 }

@@ -307,6 +307,15 @@ TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)
     EXPECT_EQ(run({"--keys", "plain", "acquire", "-r", resource, "--no-confirm"}).code, 0);
 }
 
+// Whoever confirms has to connect to the database first, which takes longer.
+TEST_F(cli, a_ttl_that_is_over_before_the_lock_is_confirmed_is_76)
+{
+    auto const outcome = run({"--keys", "plain", "acquire", "-r", resource, "--ttl", "1ms"});
+    EXPECT_EQ(outcome.code, 76);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find("its TTL of 1 ms "), std::string::npos) << outcome.err;
+}
+
 TEST_F(cli, an_acquire_that_a_signal_ends_leaves_no_lease)
 {
     // The confirmation waits for an older token's transaction.

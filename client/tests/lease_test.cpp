@@ -6,6 +6,8 @@
 #include <atomic>
 #include <thread>
 
+#include "memory_issuer.hpp"
+
 namespace fencelock::test {
 namespace {
 
@@ -95,6 +97,27 @@ TEST_F(leases, without_renewal_end_with_their_ttl)
     EXPECT_GT(next.token(), lock.token());
     EXPECT_EQ(lock.release(), release_outcome::not_held);
     EXPECT_TRUE(shared_redis().command({"GET", lock_key(resource)}));
+}
+
+// Grants answered only when the TTL is over.
+class slow_issuer : public memory_issuer {
+  public:
+    std::optional<grant> try_acquire(lease_request const& request) override
+    {
+        auto granted = memory_issuer::try_acquire(request);
+        granted->counted_from -= request.ttl;
+        return granted;
+    }
+};
+
+TEST_F(leases, that_are_over_before_they_are_handed_over_are_lost_and_released)
+{
+    auto const slow = std::make_shared<slow_issuer>();
+    client through{slow, shared_postgres().conninfo()};
+    EXPECT_THROW(through.acquire(resource, {.ttl = 1h}), lock_lost);
+    EXPECT_TRUE(slow->is_released(1));
+    EXPECT_THROW(through.try_acquire(resource, {.ttl = 1h}), lock_lost);
+    EXPECT_TRUE(slow->is_released(2));
 }
 
 TEST_F(leases, renewal_never_revives_what_somebody_ended)
