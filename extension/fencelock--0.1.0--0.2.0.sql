@@ -71,7 +71,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM @extschema@.fence_grant_functions(role, ARRAY['fence_attach', 'fence_detach', 'fence_guard', 'fence_guard_oid',
         'fence_guard_name', 'fence_guard_argument', 'fence_guard_arguments', 'fence_is_guarded', 'fence_unguarded_children',
-        'fence_validate_guard', 'fence_template_shape', 'fence_is_template_elsewhere', 'fence_require_guardable', 'fence_require_one_row', 'fence_carry_marks', 'fence_end_guards', 'fence_resource_name', 'fence_raise_mark',
+        'fence_validate_guard', 'fence_template_shape', 'fence_is_template_elsewhere', 'fence_require_guardable', 'fence_require_one_row', 'fence_carry_marks', 'fence_end_guards', 'fence_resource_name', 'fence_own_mark', 'fence_raise_mark',
         'fence_token']);
 END
 $$;

@@ -256,6 +256,10 @@ CREATE FUNCTION fence_resource_name(target oid, arguments text[], of_row record)
 COMMENT ON FUNCTION fence_resource_name(oid, text[], record) IS
     'the resource that a guard with these arguments would find for a row of the table';
 
+CREATE FUNCTION fence_own_mark(resource text) RETURNS bigint
+    LANGUAGE c VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION fence_own_mark(text) IS 'the mark of a resource like fence_token, but 0 where it has none of its own: no floor counts';
+
 CREATE FUNCTION fence_raise_mark(resource text, mark bigint) RETURNS void
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION fence_raise_mark(text, bigint) IS 'raises a mark to a token that a row has, unless it is as high already';
@@ -265,16 +269,17 @@ SET search_path = pg_catalog, pg_temp SET row_security = off AS $$ -- an error w
 DECLARE
     former_column name := @extschema@.fence_guard_argument(former, 'token', NULL);
     new_column name := @extschema@.fence_guard_argument(arguments, 'token', NULL);
-    from_rows boolean := 'mark=row' = ANY (former);
+    from_rows boolean := coalesce('mark=row' = ANY (former), false);
     to_rows boolean := 'mark=row' = ANY (arguments);
     former_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(former, 'resource', NULL)];
     new_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(arguments, 'resource', NULL)];
     guarded_rows text := CASE WHEN (SELECT relkind FROM pg_class WHERE oid = target) = 'r' THEN 'ONLY ' ELSE '' END || target || ' AS guarded';
     owner regrole;
     is_renamed boolean; -- the column that has the marks
-    mark_of_row text := replace('@extschema@.fence_token(@extschema@.fence_resource_name(', '%', '%%') || '%s, %L, guarded.*))'; -- for format()
+    mark_of_row text := '%s(%s(%s, %L, guarded.*))'; -- for format()
     mark text; -- of a row, as SQL
-    rows_left boolean;
+    find_behind text; -- whether a row's token is below its mark, as SQL
+    is_behind boolean;
     carried record;
 BEGIN
     IF from_rows = to_rows AND (NOT to_rows OR former_column = new_column AND former_names = new_names) THEN
@@ -285,7 +290,7 @@ BEGIN
         RAISE EXCEPTION 'the marks of table % are in column "%", which does not exist any more', target, former_column
             USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first. If it was dropped, its marks are lost: call fence_detach first.';
     END IF;
-    IF NOT from_rows THEN
+    IF former IS NOT NULL AND NOT from_rows THEN
         BEGIN
             PERFORM @extschema@.fence_validate_guard(target, former_names);
         EXCEPTION WHEN undefined_column THEN
@@ -305,22 +310,28 @@ BEGIN
         RETURN;
     END IF;
 
-    -- Where the column was renamed, the former marks are where the new guard looks for them. Other names may have marks, too.
+    -- Where the column was renamed, the former marks are where the new guard looks for them. Names that no guard has used
+    -- may have marks all the same, of claims; what was pruned there is nobody's.
     mark := concat_ws(', ', CASE WHEN from_rows AND NOT is_renamed THEN format('guarded.%I', former_column) END,
-        CASE WHEN NOT from_rows THEN format(mark_of_row, target::oid, former_names) END,
-        CASE WHEN former_names <> new_names THEN format(mark_of_row, target::oid, new_names) END);
+        CASE WHEN former IS NOT NULL AND NOT from_rows THEN format(mark_of_row, '@extschema@.fence_token', '@extschema@.fence_resource_name', target::oid, former_names) END,
+        CASE WHEN former_names IS DISTINCT FROM new_names THEN format(mark_of_row, '@extschema@.fence_own_mark', '@extschema@.fence_resource_name', target::oid, new_names) END);
     IF mark = '' THEN
         RETURN;
     END IF;
     mark := 'greatest(' || mark || ')';
+    find_behind := format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark);
+    EXECUTE find_behind INTO is_behind;
+    IF NOT is_behind THEN
+        RETURN;
+    END IF;
     owner := (SELECT relowner::regrole FROM pg_class WHERE oid = target);
     IF owner <> quote_ident(current_user)::regrole THEN -- its triggers and constraints run with the rights of whoever updates
         RAISE EXCEPTION 'the rows of table % are to be updated, which only its owner % should do', target, owner
             USING ERRCODE = '42501', HINT = format('SET ROLE %s first; SELECT fence_grant_guards(%L) lets it call fence_attach.', owner, owner);
     END IF;
     EXECUTE format('UPDATE %s SET %I = %s WHERE coalesce(guarded.%2$I, 0) < %3$s', guarded_rows, new_column, mark);
-    EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark) INTO rows_left;
-    IF rows_left THEN
+    EXECUTE find_behind INTO is_behind;
+    IF is_behind THEN
         RAISE EXCEPTION 'rows of table % do not take over the marks of their resources', target
             USING ERRCODE = '55000', HINT = 'Disable the trigger or rule that keeps column "' || new_column || '" from being updated.';
     END IF;
@@ -335,7 +346,7 @@ DECLARE
     former_arguments bytea[];
 BEGIN
     IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-        RAISE EXCEPTION 'the guard of table % cannot be replaced in a transaction that reads by an older snapshot', target
+        RAISE EXCEPTION 'the guard of table % cannot be replaced or take over marks in a transaction that reads by an older snapshot', target
             USING ERRCODE = '25001', HINT = 'Call fence_attach in a READ COMMITTED transaction.';
     END IF;
     EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target); -- before the guards are read: others may replace them
@@ -346,6 +357,9 @@ BEGIN
     FOR i IN 1 .. coalesce(cardinality(former_tables), 0) LOOP
         PERFORM @extschema@.fence_carry_marks(former_tables[i], @extschema@.fence_guard_arguments(former_arguments[i]), arguments);
     END LOOP;
+    IF 'mark=row' = ANY (arguments) AND target <> ALL (coalesce(former_tables, '{}')) THEN -- of claims, and of guards that were detached
+        PERFORM @extschema@.fence_carry_marks(target, NULL, arguments);
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION fence_end_guards(regclass, text[]) IS
@@ -460,7 +474,8 @@ BEGIN
                    WHERE tgrelid = target AND tgfoid = guard AND tgname = wanted_name AND tgtype = 31
                      AND tgenabled IN ('O', 'A') AND tgqual IS NULL AND cardinality(tgattr::int2[]) = 0
                      AND tgargs = stored) THEN
-        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target) AND tgfoid = guard) THEN
+        IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target) AND tgfoid = guard)
+           OR 'mark=row' = ANY (arguments) AND pg_relation_size('@extschema@.fence_resource') > 0 THEN
             PERFORM @extschema@.fence_end_guards(target, arguments);
         END IF;
         EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',
@@ -546,7 +561,7 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_validate_guard(oid, text[]), fence_guard_oid(), fence_guard_name(regclass),
     fence_require_one_row(regclass, smallint[]), fence_guard_argument(text[], text, text), fence_guard_arguments(bytea),
     fence_is_guarded(oid), fence_unguarded_children(regclass), fence_resource_name(oid, text[], record),
-    fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
+    fence_own_mark(text), fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
     fence_template_shape(text), fence_is_template_elsewhere(regclass, text, boolean), fence_require_guardable(regclass, text, boolean, boolean),
     fence_attach(regclass, text, name, text[]), fence_detach(regclass), fence_grant_functions(regrole, name[]),
     fence_grant(regrole) FROM PUBLIC;

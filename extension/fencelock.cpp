@@ -43,6 +43,7 @@ PG_FUNCTION_INFO_V1(fence_outcome);
 PG_FUNCTION_INFO_V1(fence_guard);
 PG_FUNCTION_INFO_V1(fence_validate_guard);
 PG_FUNCTION_INFO_V1(fence_resource_name);
+PG_FUNCTION_INFO_V1(fence_own_mark);
 PG_FUNCTION_INFO_V1(fence_raise_mark);
 PG_FUNCTION_INFO_V1(fence_tell_unguarded);
 PG_FUNCTION_INFO_V1(fence_prune);
@@ -311,6 +312,12 @@ Datum fence_resource_name(PG_FUNCTION_ARGS)
         resource_of_row(fcinfo->flinfo, PG_GETARG_OID(0), PG_GETARG_ARRAYTYPE_P(1),
                         PG_GETARG_HEAPTUPLEHEADER(2), buffer);
     PG_RETURN_TEXT_P(text_of(name));
+}
+
+Datum fence_own_mark(PG_FUNCTION_ARGS)
+{
+    locate_installation(fcinfo->flinfo->fn_oid);
+    PG_RETURN_INT64(own_mark_of(resource_argument(fcinfo)));
 }
 
 Datum fence_raise_mark(PG_FUNCTION_ARGS)

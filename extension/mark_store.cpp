@@ -289,6 +289,14 @@ token mark_of(const hashed_name& resource)
     return mark;
 }
 
+token own_mark_of(const hashed_name& resource)
+{
+    opened_table table = open_own_table(own_table::resource, AccessShareLock);
+    token mark = mark_in(table, find_row(table, resource).settled);
+    close_own_table(table);
+    return mark;
+}
+
 token highest_mark_of(const hashed_name& resource)
 {
     opened_table table = open_own_table(own_table::resource, AccessShareLock);

@@ -20,7 +20,10 @@ verdict present_to_mark(const hashed_name& resource, token presented, const text
 // where there is none of them. Takes no lock.
 token mark_of(const hashed_name& resource);
 
-// The same, or the mark that a transaction in progress is raising it to, where that is higher.
+// The same without the floor: 0 for a resource that has no mark of its own.
+token own_mark_of(const hashed_name& resource);
+
+// mark_of, or the mark that a transaction in progress is raising it to, where that is higher.
 token highest_mark_of(const hashed_name& resource);
 
 // Sets the mark, down if need be, once nobody holds it. No owner is left.

@@ -42,20 +42,25 @@ SELECT fence_issue('carry:2') - :first;
 
 -- Rows without a token have nothing to carry. What has no name is told, and nothing has changed.
 CREATE TABLE nameless (code text UNIQUE, fence_token bigint);
-INSERT INTO nameless VALUES (NULL, NULL), ('a', 7), ('b', 0), ('c', -3);
 SELECT fence_attach('nameless', 'nameless:{code}', 'fence_token', 'mark=row');
+ALTER TABLE nameless DISABLE TRIGGER USER;
+INSERT INTO nameless VALUES (NULL, NULL), ('a', 7), ('b', 0), ('c', -3);
+ALTER TABLE nameless ENABLE TRIGGER USER;
 SELECT fence_attach('nameless', 'nameless:{code}');
 SELECT resource, mark FROM fence_resource WHERE resource LIKE 'nameless:%' ORDER BY 1;
-SELECT fence_detach('nameless');
-UPDATE nameless SET fence_token = 8 WHERE code IS NULL;
-INSERT INTO nameless VALUES (repeat('x', 1020), 9);
+SELECT pg_temp.outcome($$SELECT fence_attach('nameless', 'nameless:{code}', 'fence_token', 'mark=row')$$);
+ALTER TABLE nameless DISABLE TRIGGER USER;
+DELETE FROM nameless WHERE code IS NULL;
 SELECT fence_attach('nameless', 'nameless:{code}', 'fence_token', 'mark=row');
+ALTER TABLE nameless DISABLE TRIGGER USER;
+INSERT INTO nameless VALUES (NULL, 8), (repeat('x', 1020), 9);
+ALTER TABLE nameless ENABLE TRIGGER USER;
 SELECT pg_temp.outcome($$SELECT fence_attach('nameless', 'nameless:{code}')$$);
 SELECT mark FROM fence_attachment WHERE target = 'nameless'::regclass;
 SELECT pg_temp.outcome_code($$DELETE FROM nameless WHERE code IS NULL$$);
-SELECT fence_detach('nameless');
+ALTER TABLE nameless DISABLE TRIGGER USER;
 DELETE FROM nameless WHERE code IS NULL;
-SELECT fence_attach('nameless', 'nameless:{code}', 'fence_token', 'mark=row');
+ALTER TABLE nameless ENABLE TRIGGER USER;
 SELECT pg_temp.outcome($$SELECT fence_attach('nameless', 'nameless:{code}')$$);
 
 -- Without a token column, or with another one, the marks do not stay behind.
@@ -159,6 +164,8 @@ CREATE ROLE regress_fencelock_owner;
 CREATE TABLE others (id int PRIMARY KEY, fence_token bigint);
 ALTER TABLE others OWNER TO regress_fencelock_owner;
 SELECT fence_attach('others', 'others:{id}');
+INSERT INTO others VALUES (1, 10);
+SELECT fence_check('others:1', 11);
 SELECT pg_temp.outcome($$SELECT fence_attach('others', 'others:{id}', 'fence_token', 'mark=row')$$);
 SELECT mark FROM fence_attachment WHERE target = 'others'::regclass;
 DROP TABLE others;
@@ -198,6 +205,35 @@ SELECT fence_check('fourth:1', 30);
 SELECT fence_attach('renames', 'fourth:{id}', 'token', 'mark=row');
 SELECT id, token FROM renames ORDER BY id;
 
+-- A guard that is new to the table finds marks that claims, or a guard that was detached, have left.
+CREATE TABLE claimed (id int PRIMARY KEY);
+INSERT INTO claimed VALUES (1), (2), (3);
+SELECT fence_check('claimed:1', 40);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT pg_temp.outcome($$SELECT fence_attach('claimed', 'claimed:{id}', 'fence_token', 'mark=row')$$);
+ROLLBACK;
+SELECT fence_attach('claimed', 'claimed:{id}', 'fence_token', 'mark=row');
+SELECT * FROM claimed ORDER BY id;
+SELECT fence_attach('claimed', 'claimed:{id}');
+SELECT fence_check('claimed:2', 50);
+SELECT fence_detach('claimed');
+SELECT fence_attach('claimed', 'claimed:{id}', 'fence_token', 'mark=row');
+SELECT pg_temp.outcome_code('UPDATE claimed SET fence_token = 49 WHERE id = 2');
+-- A floor is nobody's mark.
+SELECT fence_issue('pruned') > 0;
+BEGIN;
+SELECT fence_prune('0') > 0, fence_token('claimed:3') > 0;
+SELECT fence_detach('claimed');
+SELECT fence_attach('claimed', 'claimed:{id}', 'fence_token', 'mark=row');
+SELECT * FROM claimed ORDER BY id;
+ROLLBACK;
+CREATE TABLE claimed_parts (id int PRIMARY KEY, fence_token bigint) PARTITION BY LIST (id);
+CREATE TABLE claimed_part PARTITION OF claimed_parts DEFAULT;
+INSERT INTO claimed_parts VALUES (1);
+SELECT fence_check('claimed part:1', 60);
+SELECT fence_attach('claimed_parts', 'claimed part:{id}', 'fence_token', 'mark=row');
+SELECT * FROM claimed_parts;
+
 -- Inheritance children keep their own marks.
 CREATE TABLE of_parent (id int PRIMARY KEY, fence_token bigint);
 SELECT fence_attach('of_parent', 'of_parent:{id}', 'fence_token', 'mark=row');
@@ -217,5 +253,5 @@ SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken');
 SELECT fence_token(E'odd''"\\1');
 SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken', 'mark=row');
 
-DROP TABLE carried, nameless, moved, wide, renamed, renames, of_child, of_parent, "Odd ""name""";
+DROP TABLE carried, nameless, moved, wide, renamed, renames, claimed, claimed_parts, of_child, of_parent, "Odd ""name""";
 DROP FUNCTION note_carrying(), keep_token();

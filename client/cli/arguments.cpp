@@ -17,31 +17,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::array<std::pair<std::string_view, command>, 6> commands{{
-    {"run", command::run},
-    {"acquire", command::acquire},
-    {"renew", command::renew},
-    {"release", command::release},
-    {"show", command::show},
-    {"doctor", command::doctor},
-}};
-
-// Which commands an option is for.
-constexpr unsigned bit(command one)
-{
-    return 1U << static_cast<unsigned>(one);
-}
-constexpr unsigned everywhere = ~0U;
-constexpr unsigned named = ~bit(command::doctor);
-constexpr unsigned with_ttl = bit(command::run) | bit(command::acquire) | bit(command::renew);
-constexpr unsigned taking = bit(command::run) | bit(command::acquire);
-constexpr unsigned owned = bit(command::renew) | bit(command::release);
+constexpr command_set named = ~only(command::doctor);
+constexpr command_set with_ttl = that_take | only(command::renew);
+constexpr command_set with_owner = of_a_held_lock | only(command::acquire);
 
 struct option {
     std::string_view name;
     char letter; ///< 0: none
     bool takes_value;
-    unsigned commands;
+    command_set commands;
     void (*set)(arguments&, std::string const& value);
     bool may_be_repeated = false;
 };
@@ -74,30 +58,42 @@ std::string required(std::string const& value, std::string const& name)
 }
 
 std::array<option, 12> const options{{
-    {"redis", 0, true, everywhere,
+    {"redis", 0, true, every_command,
      [](arguments& a, std::string const& v) { a.redis.push_back(required(v, "--redis")); }, true},
-    {"db", 0, true, everywhere,
+    {"db", 0, true, every_command,
      [](arguments& a, std::string const& v) { a.db = required(v, "--db"); }},
-    {"keys", 0, true, everywhere,
+    {"keys", 0, true, every_command,
      [](arguments& a, std::string const& v) { a.keys = parse_keys(v, "--keys"); }},
-    {"json", 0, false, everywhere, [](arguments& a, std::string const&) { a.json = true; }},
-    {"help", 'h', false, everywhere, [](arguments& a, std::string const&) { a.help = true; }},
-    {"version", 'V', false, everywhere, [](arguments& a, std::string const&) { a.version = true; }},
+    {"json", 0, false, every_command, [](arguments& a, std::string const&) { a.json = true; }},
+    {"help", 'h', false, every_command, [](arguments& a, std::string const&) { a.help = true; }},
+    {"version", 'V', false, every_command,
+     [](arguments& a, std::string const&) { a.version = true; }},
     {"resource", 'r', true, named,
      [](arguments& a, std::string const& v) { a.resource = required(v, "--resource"); }},
     {"ttl", 0, true, with_ttl,
      [](arguments& a, std::string const& v) { a.ttl = parse_duration(v, "--ttl"); }},
-    {"wait", 0, true, taking,
+    {"wait", 0, true, that_take,
      [](arguments& a, std::string const& v) { a.wait = parse_duration(v, "--wait"); }},
-    {"no-confirm", 0, false, taking, [](arguments& a, std::string const&) { a.confirm = false; }},
-    {"owner", 0, true, owned | bit(command::acquire),
+    {"no-confirm", 0, false, that_take,
+     [](arguments& a, std::string const&) { a.confirm = false; }},
+    {"owner", 0, true, with_owner,
      [](arguments& a, std::string const& v) { a.owner = required(v, "--owner"); }},
-    {"token", 0, true, owned, [](arguments& a, std::string const& v) { a.token = parse_token(v); }},
+    {"token", 0, true, of_a_held_lock,
+     [](arguments& a, std::string const& v) { a.token = parse_token(v); }},
 }};
 
-std::string_view name_of(command one)
+option const* option_named(std::string_view name)
 {
-    return commands.at(static_cast<std::size_t>(one)).first;
+    auto const* const found = std::find_if(options.begin(), options.end(),
+                                           [&](option const& one) { return one.name == name; });
+    return found == options.end() ? nullptr : found;
+}
+
+// Of --name or --name=value.
+std::string_view name_in(std::string_view word)
+{
+    word.remove_prefix(2);
+    return word.substr(0, word.find('='));
 }
 
 // Goes through the words from left to right.
@@ -119,9 +115,10 @@ class parser {
                 break;
         }
         take_program();
-        read_environment();
-        if (!result_.help && !result_.version)
+        if (!result_.help && !result_.version) {
+            read_environment();
             check();
+        }
         return std::move(result_);
     }
 
@@ -151,21 +148,18 @@ class parser {
 
     void take_long(std::string const& word)
     {
+        auto const name = std::string{name_in(word)};
+        auto const* const one = option_named(name);
+        if (!one)
+            throw usage_error{"unknown option --" + name};
         auto const equals = word.find('=');
-        auto const name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-        for (auto const& one : options) {
-            if (one.name != name)
-                continue;
-            if (!one.takes_value && equals != std::string::npos)
-                throw usage_error{"--" + name + " takes no value"};
-            if (!one.takes_value)
-                set(one, {});
-            else
-                set(one,
-                    equals == std::string::npos ? value_of("--" + name) : word.substr(equals + 1));
-            return;
-        }
-        throw usage_error{"unknown option --" + name};
+        bool const has_value = equals != std::string::npos;
+        if (!one->takes_value && has_value)
+            throw usage_error{"--" + name + " takes no value"};
+        if (has_value)
+            set(*one, word.substr(equals + 1));
+        else
+            set(*one, one->takes_value ? value_of(*one, word) : std::string{});
     }
 
     void take_short(std::string const& word)
@@ -174,7 +168,7 @@ class parser {
             if (!one.letter || one.letter != word[1])
                 continue;
             if (one.takes_value)
-                set(one, word.size() > 2 ? word.substr(2) : value_of(word));
+                set(one, word.size() > 2 ? word.substr(2) : value_of(one, word));
             else if (word.size() == 2)
                 set(one, {});
             else
@@ -194,9 +188,7 @@ class parser {
         if (result_.command)
             throw usage_error{std::string{name_of(*result_.command)} + " takes no argument \"" +
                               word + "\""};
-        for (auto const& [name, one] : commands)
-            if (name == word)
-                result_.command = one;
+        result_.command = command_named(word);
         if (!result_.command)
             throw usage_error{"unknown command \"" + word + "\""};
         return true;
@@ -218,11 +210,18 @@ class parser {
         one.set(result_, value);
     }
 
-    std::string value_of(std::string const& name)
+    // Where the value was forgotten, the option behind it must not be taken for one.
+    std::string value_of(option const& one, std::string const& written)
     {
         if (next_ == words_.size())
-            throw usage_error{name + " needs a value"};
-        return words_[next_++];
+            throw usage_error{written + " needs a value"};
+        auto const& value = words_[next_];
+        if (value == "--" || (value.starts_with("--") && option_named(name_in(value))))
+            throw usage_error{written + " needs a value, and \"" + value +
+                              "\" follows: if that is the value, write --" + std::string{one.name} +
+                              '=' + value};
+        ++next_;
+        return value;
     }
 
     void check() const
@@ -231,14 +230,14 @@ class parser {
             throw usage_error{"no command"};
         auto const one = *result_.command;
         for (auto const* const used : used_)
-            if (!(used->commands & bit(one)))
+            if (!contains(used->commands, one))
                 throw usage_error{"--" + std::string{used->name} + " is not for " +
                                   std::string{name_of(one)}};
         if (!result_.resource && one != command::show && one != command::doctor)
             throw usage_error{"no resource: -r RESOURCE"};
-        if ((bit(one) & owned) && result_.owner.empty())
+        if (contains(of_a_held_lock, one) && result_.owner.empty())
             throw usage_error{"no owner: --owner ID, as acquire printed it"};
-        if ((bit(one) & owned) && result_.token == 0)
+        if (contains(of_a_held_lock, one) && result_.token == 0)
             throw usage_error{"no token: --token N, as acquire printed it"};
         if (one == command::run && result_.program.empty())
             throw usage_error{"no program to run: -- CMD [ARG...]"};
@@ -247,6 +246,11 @@ class parser {
                               "(FENCELOCK_DB)"};
         if (result_.redis.empty() && result_.keys == key_preset::plain)
             throw usage_error{"plain keys are kept in Redis: --redis URL"};
+        auto urls = result_.redis;
+        std::sort(urls.begin(), urls.end());
+        if (std::adjacent_find(urls.begin(), urls.end()) != urls.end())
+            throw usage_error{"one URL of --redis (FENCELOCK_REDIS) is given twice: each server of "
+                              "a Redlock has one vote"};
         if (result_.redis.size() > 1 && result_.keys == key_preset::plain)
             throw usage_error{"plain keys are kept in one Redis, and --redis names " +
                               std::to_string(result_.redis.size())};

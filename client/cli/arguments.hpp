@@ -10,9 +10,9 @@
 
 #include <fencelock/redis_locks.hpp>
 
-namespace fencelock::cli {
+#include "command.hpp"
 
-enum class command { run, acquire, renew, release, show, doctor };
+namespace fencelock::cli {
 
 struct arguments {
     std::vector<std::string> redis; ///< URLs; several are a Redlock
@@ -34,7 +34,8 @@ struct arguments {
 };
 
 /// Options override FENCELOCK_REDIS, where spaces stand between several URLs, FENCELOCK_DB and
-/// FENCELOCK_KEYS; an empty variable counts as unset. Throws usage_error.
+/// FENCELOCK_KEYS; an empty variable counts as unset. For help and version none of them is read.
+/// Throws usage_error.
 arguments parse_arguments(std::vector<std::string> const& words);
 
 /// `500ms`, `30s`, `5m`, `2h`, `1d`, or `0`. Throws usage_error; `option` is for its message.

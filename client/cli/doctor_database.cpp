@@ -10,6 +10,7 @@
 #include "conninfo.hpp"
 #include "deadline_watch.hpp"
 #include "doctor.hpp"
+#include "open_connection.hpp"
 #include "unique_fd.hpp"
 
 namespace fencelock::cli {
@@ -22,19 +23,18 @@ constexpr std::chrono::seconds silence_limit{15};
 class database_look {
   public:
     explicit database_look(std::string const& conninfo)
-    try : connection_{detail::with_defaults(conninfo)},
-        socket_{::fcntl(connection_.sock(), F_DUPFD_CLOEXEC, 0)} {
-        detail::forbid_reconnect(connection_);
+        : connection_{detail::open_connection(detail::with_defaults(conninfo))},
+          socket_{::fcntl(connection_->sock(), F_DUPFD_CLOEXEC, 0)}
+    {
+        detail::forbid_reconnect(*connection_);
         ask("SET statement_timeout = '10s'");
-    } catch (pqxx::broken_connection const& e) {
-        throw issuer_unavailable{std::string{"PostgreSQL: "} + e.what()};
     }
 
     pqxx::result ask(std::string const& sql)
     try {
         detail::deadline_watch::scope const watched{watch_, socket_.get(),
                                                     detail::steady::now() + silence_limit};
-        pqxx::nontransaction tx{connection_};
+        pqxx::nontransaction tx{*connection_};
         return tx.exec(sql);
     } catch (pqxx::broken_connection const& e) {
         throw issuer_unavailable{std::string{"PostgreSQL: "} + e.what()};
@@ -44,15 +44,47 @@ class database_look {
     bool is(std::string const& condition) { return text("SELECT " + condition) == "t"; }
 
   private:
-    pqxx::connection connection_;
+    std::unique_ptr<pqxx::connection> const connection_;
     detail::unique_fd const socket_; // a duplicate, for watch_
     detail::deadline_watch watch_;
 };
 
-void check_server(findings& found, database_look& database)
+// What undoes a setting, by where pg_settings says that its value comes from.
+std::string remedy_for(std::string const& source, std::string const& setting,
+                       database_look& database)
+{
+    auto const role = "ALTER ROLE " + database.text("SELECT pg_catalog.quote_ident(session_user)");
+    auto const here = database.text("SELECT pg_catalog.quote_ident(current_database())");
+    if (source == "user")
+        return role + " RESET " + setting;
+    if (source == "database")
+        return "ALTER DATABASE " + here + " RESET " + setting;
+    if (source == "database user")
+        return role + " IN DATABASE " + here + " RESET " + setting;
+    if (source == "client")
+        return "take it out of PGOPTIONS, and out of the options of the connection string";
+    return "ALTER SYSTEM SET " + setting +
+           " = off, and reload; or set it off for this role: " + role + " SET " + setting +
+           " = off";
+}
+
+// Checks and issues are writes.
+void check_writable(findings& found, database_look& database)
 {
     if (database.is("pg_catalog.pg_is_in_recovery()"))
         found.add("this server is a standby: it accepts no token", "connect to its primary");
+    std::string const setting = "default_transaction_read_only";
+    auto const row = database.ask("SELECT source FROM pg_catalog.pg_settings WHERE name = '" +
+                                  setting + "' AND setting = 'on'");
+    if (row.empty())
+        return;
+    auto const source = row[0][0].as<std::string>();
+    found.add(setting + " is on (" + source + "): no token is accepted, issued or leased",
+              remedy_for(source, setting, database));
+}
+
+void check_server(findings& found, database_look& database)
+{
     for (std::string const name : {"fsync", "full_page_writes"})
         if (!database.is("pg_catalog.current_setting('" + name + "')::boolean"))
             found.add(name + " is off: a crash may lose marks and issued tokens",
@@ -151,6 +183,7 @@ void examine_database(arguments const& given, std::vector<finding>& all)
 {
     findings found{all, "database"};
     database_look database{*given.db};
+    check_writable(found, database);
     check_server(found, database);
     check_claims(found, database);
     auto const schema = check_extension(found, database);

@@ -1,6 +1,8 @@
 #include "exit_code.hpp"
 
+#include <array>
 #include <iostream>
+#include <string_view>
 
 #include <fencelock/errors.hpp>
 
@@ -9,6 +11,31 @@
 namespace fencelock::cli {
 
 namespace {
+
+struct meaning {
+    std::string_view code;
+    command_set commands; ///< that exit with it
+    std::string_view says;
+};
+
+constexpr command_set that_look = only(command::show) | only(command::doctor);
+
+// The reference and the man page say the same, in these words.
+constexpr std::array<meaning, 13> meanings{{
+    {"0", ~only(command::run), "done"},
+    {"1", only(command::doctor), "doctor found something"},
+    {"64", every_command, "wrong usage, or an argument outside its limits"},
+    {"69", ~that_look, "no issuer can be reached, or none is given: tokens need a --db"},
+    {"69", that_look, "show, doctor: a server cannot be reached"},
+    {"70", every_command, "anything else: a missing right, no answer to what was sent"},
+    {"75", that_take, "not acquired in time"},
+    {"76", that_take | of_a_held_lock, "lost, or not ours"},
+    {"77", that_take, "the database refused the token"},
+    {"126", only(command::run), "CMD cannot be executed"},
+    {"127", only(command::run), "CMD was not found"},
+    {"128 + n", that_take, "signal n ended CMD, or the wait for the lock"},
+    {"other", only(command::run), "CMD's own code, which is passed on"},
+}};
 
 template <typename... Classes>
 bool is_any(std::exception const& e)
@@ -32,6 +59,18 @@ exit_code code_of(std::exception const& e)
 }
 
 } // namespace
+
+std::string exit_codes_of(std::optional<command> one)
+{
+    constexpr std::size_t width = 9;
+    std::string lines;
+    for (auto const& [code, commands, says] : meanings) {
+        if (one && !contains(commands, *one))
+            continue;
+        lines.append("  ").append(code).append(width - code.size(), ' ').append(says).append("\n");
+    }
+    return lines;
+}
 
 int report(std::exception const& e)
 {

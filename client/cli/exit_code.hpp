@@ -2,23 +2,30 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <stdexcept>
+#include <string>
+
+#include "command.hpp"
 
 namespace fencelock::cli {
 
 enum exit_code : int {
     success = 0,
-    found_something = 1, ///< doctor
+    found_something = 1,
     usage = 64,
-    unavailable = 69, ///< no issuer can be reached
-    failed = 70,      ///< anything else
+    unavailable = 69,
+    failed = 70,
     not_acquired = 75,
-    not_ours = 76, ///< lost, or never ours
-    refused = 77,  ///< the database refused the token
+    not_ours = 76,
+    refused = 77,
     cannot_execute = 126,
     not_found = 127,
     killed = 128, ///< plus the signal's number
 };
+
+/// What each code of a command says, or of all commands, a line each, as help prints it.
+std::string exit_codes_of(std::optional<command> one);
 
 /// The command line is wrong; the message says what.
 class usage_error : public std::runtime_error {

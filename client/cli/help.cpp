@@ -1,5 +1,9 @@
 #include "help.hpp"
 
+#include <string_view>
+
+#include "exit_code.hpp"
+
 namespace fencelock::cli {
 
 namespace {
@@ -33,14 +37,11 @@ Options:
 Arguments can be read by other users of the machine: passwords are better
 given by the environment. On a terminal, show and doctor use colours unless the
 variable NO_COLOR is set, and what takes more than two seconds says so.
-
-Exit codes: 0 done, 64 wrong usage, 69 no issuer can be reached, 75 not
-acquired in time, 76 lost or not ours, 77 the database refused the token,
-70 anything else.
 )";
 
 constexpr std::string_view run_help =
-    R"(Usage: fencelock [OPTION...] run -r RESOURCE [--ttl 30s] [--wait 0] -- CMD [ARG...]
+    R"(Usage: fencelock [OPTION...] run -r RESOURCE [--ttl 30s] [--wait 0]
+                                  [--no-confirm] -- CMD [ARG...]
 
 Takes the lock, runs CMD, and releases. The lock is renewed meanwhile. CMD gets
 FENCELOCK_RESOURCE, FENCELOCK_TOKEN and FENCELOCK_OWNER, and a PGOPTIONS with
@@ -50,35 +51,30 @@ after 5 seconds.
 
   -r, --resource RESOURCE  what to lock
   --ttl DURATION           the lock ends by itself so long after the last
-                           renewal (30s)
-  --wait DURATION          how long to wait while others hold it (0: try once)
+                           renewal: 1ms to 1 year (30s)
+  --wait DURATION          how long to wait while others hold it: 0, to try
+                           once, to 1 year (0)
   --no-confirm             do not present the token before CMD starts; earlier
                            holders are fenced by CMD's first write then
-
-Durations: 500ms, 30s, 5m, 2h, 1d.
-
-Exit codes: CMD's own, or 128 + n where signal n ended it; 127 CMD was not
-found, 126 it cannot be executed; 69 no issuer can be reached, 75 not acquired
-in time, 76 lost, 77 the database refused the token.
 )";
 
 constexpr std::string_view acquire_help =
     R"(Usage: fencelock [OPTION...] acquire -r RESOURCE [--ttl 30s] [--wait 0] [--owner ID]
+                                      [--no-confirm]
 
 Takes the lock, prints 'resource token owner issuer', and leaves the lock to its
 TTL. With --json an object with these names and ttl_ms.
 
   -r, --resource RESOURCE  what to lock
-  --ttl DURATION           the lock ends by itself after this (30s)
-  --wait DURATION          how long to wait while others hold it (0: try once)
+  --ttl DURATION           the lock ends by itself after this: 1ms to 1 year
+                           (30s)
+  --wait DURATION          how long to wait while others hold it: 0, to try
+                           once, to 1 year (0)
   --owner ID               the holder's id, 1 to 256 bytes (a new one). Whoever
                            asks with the owner of a lock that is held gets the
                            same lock and token again
   --no-confirm             do not present the token to the database; earlier
                            holders are fenced by the first write then
-
-Exit codes: 0 acquired, 69 no issuer can be reached, 75 not acquired in time,
-77 the database refused the token.
 )";
 
 constexpr std::string_view renew_help =
@@ -90,10 +86,7 @@ one.
   -r, --resource RESOURCE  what is locked
   --owner ID               the holder's id
   --token N                the fencing token
-  --ttl DURATION           the lock ends so long from now (30s)
-
-Exit codes: 0 renewed, 69 no issuer can be reached, 76 not ours: it has ended,
-or never was.
+  --ttl DURATION           the lock ends so long from now: 1ms to 1 year (30s)
 )";
 
 constexpr std::string_view release_help =
@@ -104,9 +97,6 @@ Ends a lock by its owner and token, as acquire printed them.
   -r, --resource RESOURCE  what is locked
   --owner ID               the holder's id
   --token N                the fencing token
-
-Exit codes: 0 released, 69 no issuer can be reached, 76 not ours: it has ended,
-or never was.
 )";
 
 constexpr std::string_view show_help =
@@ -120,28 +110,27 @@ the lease. Without RESOURCE, of every lock that is held now.
 What is issued and leased in PostgreSQL is shown to roles that may read the
 table fence_issuer. Where one server cannot be asked, what the other knows is
 shown all the same.
-
-Exit codes: 0, 69 where a server cannot be reached, 70 where something cannot be
-read.
 )";
 
 constexpr std::string_view doctor_help =
     R"(Usage: fencelock [OPTION...] doctor
 
 Prints every setting of this Redis and this database that endangers locking, and
-what to change: eviction, persistence, a replica, missing rights, clocks that
-are apart, locks without a TTL, a missing or old extension, tokens that new
-connections present already, plain keys, and what fence_audit() finds.
+what to change: eviction, persistence, a replica, a database that is read-only,
+missing rights, clocks that are apart, locks without a TTL, a missing or old
+extension, tokens that new connections present already, plain keys, and what
+fence_audit() finds.
 With sentinels it looks at each of them and at the primary; in a cluster at each
 primary, and what it knows of the cluster's state and slots; of a Redlock at each
 server, and whether one is listed twice or away.
-
-Exit codes: 0 nothing found, 1 something found, 69 a server cannot be reached.
 )";
 
-} // namespace
+constexpr std::string_view durations =
+    R"(
+Durations: 500ms, 30s, 5m, 2h, 1d. A year is 365.25 days.
+)";
 
-std::string_view help_of(std::optional<command> one)
+std::string_view text_of(std::optional<command> one)
 {
     if (!one)
         return program_help;
@@ -160,6 +149,16 @@ std::string_view help_of(std::optional<command> one)
         break;
     }
     return doctor_help;
+}
+
+} // namespace
+
+std::string help_of(std::optional<command> one)
+{
+    std::string help{text_of(one)};
+    if (one && contains(that_take | only(command::renew), *one))
+        help += durations;
+    return help + "\nExit codes:\n" + exit_codes_of(one);
 }
 
 } // namespace fencelock::cli

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
+#include <string>
 
-#include "arguments.hpp"
+#include "command.hpp"
 
 namespace fencelock::cli {
 
 /// Of a command, or of the program.
-std::string_view help_of(std::optional<command> one);
+std::string help_of(std::optional<command> one);
 
 } // namespace fencelock::cli

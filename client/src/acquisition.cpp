@@ -43,13 +43,13 @@ std::shared_ptr<lease> acquisition::run()
                 return lease;
             if (lease) {
                 lease->end_what_is_left();
-                throw issuer_unavailable{"the lease of \"" + resource_ +
-                                             "\" ended while it was being confirmed",
-                                         resource_, lease->id().token};
+                lease->require_held(); // throws what it was lost by
             }
         } catch (issuer_unavailable const& e) {
             trouble_ = is_unknown_ ? std::make_exception_ptr(outcome_unknown{e.what(), resource_})
                                    : std::current_exception();
+        } catch (lock_lost const&) { // by its TTL, before the caller had it
+            trouble_ = std::current_exception();
         } catch (outcome_unknown const&) {
             is_unknown_ = true;
             trouble_ = std::current_exception();
@@ -105,6 +105,10 @@ std::shared_ptr<lease> acquisition::ask_issuers()
             if (is_last && why_fell_back_.empty())
                 throw;
             add_reason(why_fell_back_, e.what());
+        } catch (lock_lost const& e) { // slower than the TTL
+            if (is_last)
+                throw;
+            add_reason(why_fell_back_, e.what());
         } catch (outcome_unknown const& e) {
             if (is_last)
                 throw;
@@ -136,16 +140,13 @@ std::shared_ptr<lease> acquisition::ask(std::shared_ptr<issuer> const& issuer)
     }
     try {
         return keep(issuer, *granted);
-    } catch (issuer_unavailable const&) {
-        give_up(*issuer, granted->token);
-        throw;
     } catch (std::system_error const& e) {
         give_up(*issuer, granted->token);
         throw issuer_unavailable{"the lock of \"" + resource_ +
                                      "\" was granted, but there is no thread to renew it (" +
                                      e.what() + "), and it was released",
                                  resource_, granted->token};
-    } catch (...) { // no memory
+    } catch (...) { // it is over already, or there is no memory
         give_up(*issuer, granted->token);
         throw;
     }
@@ -158,10 +159,10 @@ std::shared_ptr<lease> acquisition::keep(std::shared_ptr<issuer> const& issuer,
     auto lease = std::make_shared<detail::lease>(
         core_, issuer, held_lease{resource_, owner_, granted.token}, granted, options_);
     if (steady::now() >= lease->valid_until())
-        throw issuer_unavailable{"the lock of \"" + resource_ + "\" was granted, but its TTL of " +
-                                     std::to_string(options_.ttl.count()) +
-                                     " ms was over before the answer came",
-                                 resource_, granted.token};
+        throw lock_lost{"the lock of \"" + resource_ + "\" was granted, but its TTL of " +
+                            std::to_string(options_.ttl.count()) +
+                            " ms was over before the answer came",
+                        resource_, granted.token};
     core_->renewer.add(lease, lease->first_visit());
     return lease;
 }

@@ -10,6 +10,7 @@
 #include <fencelock/errors.hpp>
 
 #include "conninfo.hpp"
+#include "open_connection.hpp"
 #include "refusal.hpp"
 
 namespace fencelock::detail {
@@ -30,19 +31,12 @@ constexpr milliseconds set_up_limit{2000};
 // A reset is much shorter than a transaction: so few keep up with many.
 constexpr std::size_t most_resetters = 2;
 
-std::string first_line(std::string_view text)
-{
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
-        text.remove_suffix(1);
-    return std::string{text.substr(0, text.find('\n'))};
-}
-
 // What a server's error says. Its time is up (57014) where it waits for somebody: nothing else
 // takes so long.
 std::string told_by(std::exception const& e, std::string const& resource)
 {
     if (sqlstate_of(e) != "57014")
-        return "PostgreSQL: " + first_line(e.what());
+        return "PostgreSQL: " + std::string{telling_line(e.what())};
     return "PostgreSQL: the request for \"" + resource +
            "\" was still waiting when its time was up, as for an open transaction that has claimed "
            "it with an older token, or issues it: pg_stat_activity shows who is idle in "
@@ -177,6 +171,10 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
             why = e.what();
             std::this_thread::sleep_for(pause_before_repeat);
             continue;
+        } catch (configuration_error const& e) {
+            if (unresolved)
+                throw outcome_unknown{e.what(), resource};
+            throw;
         }
         try {
             auto row = run(*session, write_sql(*session), deadline);
@@ -185,7 +183,7 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
         } catch (std::exception const& e) {
             if (is_lost_connection(e)) {
                 unresolved = true;
-                why = "PostgreSQL: " + first_line(e.what());
+                why = "PostgreSQL: " + std::string{telling_line(e.what())};
                 continue;
             }
             give_back(std::move(session)); // libpqxx has rolled back
@@ -331,8 +329,8 @@ try {
     if (!conninfo_)
         throw configuration_error{"this client was made without a database"};
     auto session = std::make_unique<database_session>();
-    session->connection = std::make_unique<pqxx::connection>(
-        deadline ? with_connect_limit(*conninfo_, until(*deadline)) : *conninfo_);
+    session->connection =
+        open_connection(deadline ? with_connect_limit(*conninfo_, until(*deadline)) : *conninfo_);
     forbid_reconnect(*session->connection);
     session->socket = unique_fd{::fcntl(session->connection->sock(), F_DUPFD_CLOEXEC, 0)};
     deadline_watch::scope const watched{watch_, session->socket.get(),
@@ -348,7 +346,7 @@ try {
 } catch (std::exception const& e) {
     if (!is_lost_connection(e))
         judge(e, {});
-    throw issuer_unavailable{"PostgreSQL: " + first_line(e.what())};
+    throw issuer_unavailable{"PostgreSQL: " + std::string{telling_line(e.what())}};
 }
 
 // The server ends the statement at the deadline by itself, so that one that waits for a lock does

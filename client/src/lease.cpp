@@ -50,7 +50,7 @@ bool lease::held()
         if (steady::now() < valid_until_)
             return true;
     }
-    lose("its TTL passed without a renewal");
+    lose("its TTL of " + std::to_string(ttl_.count()) + " ms passed without a renewal");
     return false;
 }
 

@@ -8,6 +8,8 @@ namespace fencelock::detail {
 
 namespace {
 
+constexpr char const* a_year = "1 year (365.25 days)";
+
 std::string ms(std::chrono::milliseconds t)
 {
     return std::to_string(t.count()) + " ms";
@@ -78,22 +80,22 @@ void check_lease(held_lease const& lease)
 void check_ttl(std::chrono::milliseconds ttl, std::string_view resource)
 {
     if (ttl < shortest_ttl || ttl > longest_ttl)
-        throw invalid_argument{"a TTL of " + ms(ttl) + " is outside 1 ms to 1 year",
+        throw invalid_argument{"a TTL of " + ms(ttl) + " is outside 1 ms to " + a_year,
                                std::string{resource}};
 }
 
 void check_wait(std::chrono::milliseconds wait, std::string_view resource)
 {
     if (wait < wait.zero() || wait > longest_ttl)
-        throw invalid_argument{"a wait of " + ms(wait) + " is outside 0 to 1 year",
+        throw invalid_argument{"a wait of " + ms(wait) + " is outside 0 to " + a_year,
                                std::string{resource}};
 }
 
 void check_timeout(std::chrono::milliseconds timeout, std::string_view name)
 {
     if (timeout < shortest_ttl || timeout > longest_ttl)
-        throw invalid_argument{std::string{name} + " of " + ms(timeout) +
-                               " is outside 1 ms to 1 year"};
+        throw invalid_argument{std::string{name} + " of " + ms(timeout) + " is outside 1 ms to " +
+                               a_year};
 }
 
 void check_block_size(std::int64_t size)

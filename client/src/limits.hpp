@@ -12,7 +12,10 @@ namespace fencelock::detail {
 inline constexpr std::size_t longest_resource = 1024;
 inline constexpr std::size_t longest_owner = 256;
 inline constexpr std::chrono::milliseconds shortest_ttl{1};
-inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{24 * 365};
+
+/// A year, which has 365.25 days where PostgreSQL measures an interval.
+inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{8766};
+
 inline constexpr std::int64_t largest_block = std::int64_t{1} << 24;
 
 /// 1 to 1024 bytes of valid UTF-8 without NUL. Throws invalid_argument.

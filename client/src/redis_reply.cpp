@@ -69,7 +69,7 @@ redisReplyObjectFunctions* bounded(redisReplyObjectFunctions const* usual)
 void append_head(std::string& to, char type, std::size_t count)
 {
     std::array<char, 24> digits;
-    auto const end = std::to_chars(digits.data(), digits.data() + digits.size(), count).ptr;
+    auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), count).ptr;
     to += type;
     to.append(digits.data(), end).append("\r\n");
 }

@@ -55,7 +55,7 @@ tally tally_of(server_answers const& answers, std::string_view word)
 } // namespace
 
 redlock_issuer::redlock_issuer(std::vector<std::shared_ptr<redis_pool>> const& pools,
-                               std::shared_ptr<database> db, std::shared_ptr<observer> watch)
+                               std::shared_ptr<database> db, std::shared_ptr<observer> const& watch)
     : pools_{pools}, database_{std::move(db)}, servers_{pools, watch}
 {
 }
@@ -152,8 +152,12 @@ bool redlock_issuer::release(held_lease const& lease, steady::time_point deadlin
     auto const votes = tally_of(answers, "RELEASED");
     if (votes.said + votes.denied >= servers_.quorum())
         return votes.said > 0 && votes.said + votes.silent >= servers_.quorum();
-    fail("the lock of \"" + lease.resource + "\" could not be released", answers, {},
-         votes.said + votes.unresolved > 0, lease);
+    // Where one has let go, the silent ones may have had no part in the lock: then it has ended.
+    bool const may_have_ended = votes.said + votes.unresolved > 0;
+    auto const name = "the lock of \"" + lease.resource + '"';
+    fail(may_have_ended ? "whether " + name + " has ended is not known"
+                        : name + " could not be released",
+         answers, {}, may_have_ended, lease);
 }
 
 // With the attempt's own ticket, so that asking again after a lost answer costs no second token. A

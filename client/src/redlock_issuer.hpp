@@ -20,7 +20,7 @@ namespace fencelock::detail {
 class redlock_issuer final : public issuer {
   public:
     redlock_issuer(std::vector<std::shared_ptr<redis_pool>> const& pools,
-                   std::shared_ptr<database> db, std::shared_ptr<observer> watch);
+                   std::shared_ptr<database> db, std::shared_ptr<observer> const& watch);
 
     std::string_view name() const noexcept override { return "redlock"; }
     std::optional<grant> try_acquire(lease_request const& request) override;

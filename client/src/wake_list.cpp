@@ -1,8 +1,7 @@
 #include "wake_list.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
+#include <string>
 
 #include "pause.hpp"
 
@@ -17,10 +16,8 @@ constexpr milliseconds spread{50};
 // fractions of a millisecond, and what is 0.001 to us is a little less to it.
 std::string seconds_text(milliseconds t)
 {
-    std::array<char, 32> text;
     auto const ms = std::max<long long>(t.count(), 2);
-    std::snprintf(text.data(), text.size(), "%lld.%03lld", ms / 1000, ms % 1000);
-    return text.data();
+    return std::to_string(ms / 1000) + '.' + std::to_string(1000 + ms % 1000).substr(1);
 }
 
 } // namespace

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 namespace fencelock::test {
 namespace {
 
@@ -26,7 +28,7 @@ class cli_doctor : public ::testing::Test {
         return run_cli(arguments);
     }
 
-    cli_outcome of_database(std::string const& conninfo)
+    static cli_outcome of_database(std::string const& conninfo)
     {
         return run_cli({"--db", conninfo, "doctor"});
     }
@@ -138,6 +140,46 @@ TEST_F(cli_doctor, a_database_without_the_extension_is_found)
     expect_finding(of_database(healthy_postgres().conninfo("bare")), "no extension fencelock");
 }
 
+TEST_F(cli_doctor, a_database_that_is_read_only_is_found_and_where_that_is_set)
+{
+    auto& server = healthy_postgres();
+    server.create_database("read only");
+    server.query("CREATE EXTENSION fencelock", "read only");
+    server.query("CREATE ROLE reader LOGIN SUPERUSER");
+    auto const conninfo = server.conninfo() + " user=reader dbname='read only'";
+    std::string const setting = "default_transaction_read_only";
+    auto const expect_remedy = [&](cli_outcome const& outcome, std::string const& source,
+                                   std::string const& remedy) {
+        expect_finding(outcome, setting + " is on (" + source + "): no token is accepted");
+        EXPECT_NE(outcome.out.find("    " + remedy), std::string::npos) << outcome.out;
+    };
+    EXPECT_EQ(of_database(conninfo).code, 0);
+    expect_remedy(run_cli({"--db", conninfo, "doctor"}, {"PGOPTIONS=-c " + setting + "=on"}),
+                  "client", "take it out of PGOPTIONS");
+    for (auto const& [source, where] :
+         {std::pair<std::string, std::string>{"user", "ROLE reader"},
+          {"database", "DATABASE \"read only\""},
+          {"database user", "ROLE reader IN DATABASE \"read only\""}}) {
+        server.query("ALTER " + where + " SET " + setting + " = on");
+        auto const remedy = "ALTER " + where + " RESET " + setting;
+        expect_remedy(of_database(conninfo), source, remedy);
+        server.query(remedy);
+        EXPECT_EQ(of_database(conninfo).code, 0) << source;
+    }
+}
+
+TEST_F(cli_doctor, a_standby_is_found)
+{
+    test_support::postgres_server server{{.fsync = true}};
+    install_extension(server);
+    server.stop();
+    std::ofstream{server.data_directory() / "standby.signal"};
+    server.start();
+    auto const outcome = of_database(server.conninfo());
+    expect_finding(outcome, "this server is a standby: it accepts no token");
+    EXPECT_NE(outcome.out.find("connect to its primary"), std::string::npos) << outcome.out;
+}
+
 TEST_F(cli_doctor, tokens_that_every_connection_presents_are_found)
 {
     healthy_postgres().create_database("presenting");
@@ -195,7 +237,7 @@ TEST_F(cli_doctor, json_is_an_object_for_each_finding)
     auto const outcome = of_redis({"--json"});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(
-        outcome.out.rfind("{\"server\": \"redis\", \"finding\": \"there is no append-only", 0), 0u)
+        outcome.out.rfind("{\"server\": \"redis\", \"finding\": \"there is no append-only", 0), 0U)
         << outcome.out;
     EXPECT_NE(outcome.out.find("\"remedy\": \"CONFIG SET appendonly yes, then CONFIG REWRITE, so "
                                "that a restart keeps it\"}\n"),

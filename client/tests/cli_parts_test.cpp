@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <sstream>
 
 namespace fencelock::cli {
 namespace {
@@ -80,6 +81,58 @@ TEST(cli_arguments, what_is_wrong_is_refused)
         EXPECT_THROW(parse_arguments(wrong), usage_error) << ::testing::PrintToString(wrong);
 }
 
+TEST(cli_arguments, an_option_is_not_taken_for_the_value_that_was_forgotten)
+{
+    using words = std::vector<std::string>;
+    for (auto const& forgotten : {words{"--db", "x", "run", "-r", "--ttl", "5s", "--", "true"},
+                                  words{"--db", "x", "run", "-r", "--ttl=5s", "--", "true"},
+                                  words{"--db", "x", "run", "-r", "--", "true"},
+                                  words{"--db", "x", "acquire", "--resource", "--json"}})
+        try {
+            parse_arguments(forgotten);
+            ADD_FAILURE() << ::testing::PrintToString(forgotten);
+        } catch (usage_error const& e) {
+            EXPECT_NE(std::string{e.what()}.find("write --resource=--"), std::string::npos)
+                << e.what();
+        }
+    EXPECT_EQ(parse_arguments({"--db", "x", "acquire", "--resource=--ttl"}).resource, "--ttl");
+    EXPECT_EQ(parse_arguments({"--db", "x", "acquire", "-r", "--mine"}).resource, "--mine");
+}
+
+// Before anything else is said about the servers.
+TEST(cli_arguments, a_server_that_is_given_twice_is_told_as_that)
+{
+    using words = std::vector<std::string>;
+    for (auto const& more : {words{"--db", "x"}, words{"--keys", "plain"}})
+        for (std::string const url : {"redis://:secret@a", "redis+cluster://a", "redis://b"}) {
+            words given{"--redis", url, "--redis", "redis://b", "--redis", url, "show"};
+            given.insert(given.end(), more.begin(), more.end());
+            try {
+                parse_arguments(given);
+                ADD_FAILURE() << url;
+            } catch (usage_error const& e) {
+                EXPECT_NE(std::string{e.what()}.find("given twice"), std::string::npos) << e.what();
+                EXPECT_EQ(std::string{e.what()}.find("secret"), std::string::npos);
+            }
+        }
+}
+
+TEST(cli_exit_codes, help_of_a_command_tells_those_that_it_has)
+{
+    auto const of_release = exit_codes_of(command::release);
+    for (std::string const code : {"  0 ", "  64 ", "  69 ", "  70 ", "  76 "})
+        EXPECT_NE(of_release.find(code), std::string::npos) << of_release;
+    for (std::string const code : {"  1 ", "  75 ", "  77 ", "  126 ", "  127 ", "128"})
+        EXPECT_EQ(of_release.find(code), std::string::npos) << of_release;
+    auto const of_all = exit_codes_of(std::nullopt);
+    for (auto const one : {command::run, command::acquire, command::renew, command::release,
+                           command::show, command::doctor}) {
+        std::istringstream lines{exit_codes_of(one)};
+        for (std::string line; std::getline(lines, line);)
+            EXPECT_NE(of_all.find(line + '\n'), std::string::npos) << line;
+    }
+}
+
 TEST(cli_arguments, durations_have_units)
 {
     EXPECT_EQ(parse_duration("0", "--ttl"), 0ms);
@@ -140,7 +193,7 @@ TEST(cli_clocks, clocks_that_are_apart_are_a_finding)
     EXPECT_TRUE(all.empty());
     compare_clocks(found, 13'000, 10'000, 10'050);
     compare_clocks(found, 7'000, 10'000, 10'050);
-    EXPECT_EQ(all.size(), 2u);
+    EXPECT_EQ(all.size(), 2U);
 }
 
 } // namespace

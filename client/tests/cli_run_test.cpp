@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 namespace fencelock::test {
@@ -18,6 +20,11 @@ namespace {
 constexpr char const* obedient =
     "trap 'echo told; exit 3' TERM; trap 'echo heard' USR1; echo ready; "
     "while :; do sleep 0.05; done";
+
+void touch(std::filesystem::path const& path)
+{
+    std::ofstream const file{path};
+}
 
 class cli_run : public ::testing::Test {
   protected:
@@ -60,7 +67,7 @@ TEST_F(cli_run, the_program_is_told_the_lock_and_its_exit_code_is_passed_on)
         run({"sh", "-c", "echo \"$FENCELOCK_RESOURCE $FENCELOCK_TOKEN $FENCELOCK_OWNER\"; exit 7"});
     EXPECT_EQ(outcome.code, 7) << outcome.err;
     auto const token = std::to_string(mark_of(shared_postgres(), resource)); // it was confirmed
-    EXPECT_EQ(outcome.out.rfind(resource + " " + token + " ", 0), 0u) << outcome.out;
+    EXPECT_EQ(outcome.out.rfind(resource + " " + token + " ", 0), 0U) << outcome.out;
     EXPECT_TRUE(is_free());
 }
 
@@ -151,13 +158,13 @@ TEST_F(cli_run, who_is_killed_leaves_a_program_whose_writes_are_fenced)
     ASSERT_TRUE(killed.says("ready"));
     killed.send(SIGKILL);
     killed.wait();
-    std::ofstream{signs.path() / "early"};
+    touch(signs.path() / "early");
     EXPECT_TRUE(killed.says("n is 1")); // nobody newer was here
 
     shared_redis().command({"DEL", lock_key(resource)}); // as its TTL does
     auto const next = run(psql("UPDATE orphans SET n = 10"));
     ASSERT_EQ(next.code, 0) << next.err;
-    std::ofstream{signs.path() / "late"};
+    touch(signs.path() / "late");
     EXPECT_TRUE(killed.says("is stale"));
     EXPECT_EQ(shared_postgres().query("SELECT n FROM orphans"), "10");
 }
@@ -263,9 +270,9 @@ TEST_F(cli_run, the_program_has_the_terminal)
     }
     ASSERT_EQ(::write(terminal, "hello\n", 6), 6);
     std::string said;
-    char bytes[256];
-    for (ssize_t n; (n = ::read(terminal, bytes, sizeof bytes)) > 0;)
-        said.append(bytes, static_cast<std::size_t>(n));
+    std::array<char, 256> bytes;
+    for (ssize_t n; (n = ::read(terminal, bytes.data(), bytes.size())) > 0;)
+        said.append(bytes.data(), static_cast<std::size_t>(n));
     int status = -1;
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
     ::close(terminal);

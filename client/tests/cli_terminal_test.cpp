@@ -78,10 +78,10 @@ TEST_F(cli_terminal, lines_fit_into_80_columns)
     auto const shown = on_terminal({"show"}, {"TERM=xterm"});
     EXPECT_EQ(shown.code, 0) << shown.said;
     EXPECT_NE(shown.said.find("held by " + std::string(32, 'f')), std::string::npos) << shown.said;
-    EXPECT_LE(longest_line(shown.said), 80u) << shown.said;
-    EXPECT_LE(longest_line(on_terminal({"doctor"}, {"TERM=xterm"}).said), 80u);
+    EXPECT_LE(longest_line(shown.said), 80U) << shown.said;
+    EXPECT_LE(longest_line(on_terminal({"doctor"}, {"TERM=xterm"}).said), 80U);
     // Elsewhere a program may read it, line by line.
-    EXPECT_GT(longest_line(run_cli({"show"}, environment({})).out), 80u);
+    EXPECT_GT(longest_line(run_cli({"show"}, environment({})).out), 80U);
 }
 
 TEST_F(cli_terminal, what_others_have_written_is_shown_and_not_obeyed)

@@ -34,12 +34,44 @@ TEST_F(cli, help_and_version_need_no_server)
           std::vector<std::string>{"doctor", "--help"}}) {
         auto const outcome = run_cli(arguments);
         EXPECT_EQ(outcome.code, 0);
-        EXPECT_EQ(outcome.out.rfind("Usage: fencelock", 0), 0u);
+        EXPECT_EQ(outcome.out.rfind("Usage: fencelock", 0), 0U);
         if (arguments.size() == 2) {
             EXPECT_NE(outcome.out.find("] " + arguments[0]), std::string::npos);
         }
     }
     EXPECT_EQ(run_cli({"--version"}).out, std::string{"fencelock "} + version() + "\n");
+}
+
+TEST_F(cli, help_and_version_do_not_look_at_the_environment)
+{
+    std::vector<std::string> const odd{"FENCELOCK_KEYS=odd", "FENCELOCK_REDIS=nonsense",
+                                       "FENCELOCK_DB=nonsense", "PGOPTIONS=nonsense"};
+    for (auto const& arguments :
+         {std::vector<std::string>{"--help"}, {"run", "--help"}, {"-V"}, {"--version", "show"}})
+        EXPECT_EQ(run_cli(arguments, odd).code, 0) << ::testing::PrintToString(arguments);
+    EXPECT_EQ(run_cli({"show"}, odd).code, 64);
+}
+
+// Both count a year as 365.25 days.
+TEST_F(cli, a_ttl_is_at_most_a_year_in_redis_and_in_postgresql)
+{
+    for (auto const& where : {environment, {environment[1]}}) {
+        auto const code = [&](std::string const& ttl) {
+            auto const outcome = run_cli({"acquire", "-r", resource, "--ttl", ttl}, where);
+            if (outcome.code != 0)
+                return outcome.code;
+            auto const held = grant_in(outcome);
+            return run_cli(
+                       {"release", "-r", resource, "--owner", held.owner, "--token", held.token},
+                       where)
+                .code;
+        };
+        EXPECT_EQ(code("8766h"), 0);
+        EXPECT_EQ(code("31557600001ms"), 64);
+    }
+    EXPECT_THROW(shared_postgres().query("SELECT \"Fence it\".fence_acquire('" + resource +
+                                         "', 'me', '31557600001 ms')"),
+                 std::runtime_error);
 }
 
 TEST_F(cli, wrong_usage_is_64)
@@ -168,6 +200,43 @@ TEST_F(cli, where_no_issuer_can_be_reached_it_is_69)
     EXPECT_NE(no_issuer.err.find("--db"), std::string::npos);
 }
 
+// Trying again would not help: 69 would say that it may.
+TEST_F(cli, a_connection_that_the_database_refuses_for_good_is_70_and_says_why)
+{
+    auto const conninfo = shared_postgres().conninfo();
+    struct refusal {
+        std::string db;
+        std::string options;
+        std::string says;
+    };
+    for (auto const& [db, options, says] :
+         {refusal{conninfo + " dbname=nope", "", "database \"nope\" does not exist"},
+          {conninfo + " user=nobody_knows", "", "role \"nobody_knows\" does not exist"},
+          {conninfo, "garbage", "garbage"},
+          {conninfo, "-c no_such_setting=1", "no_such_setting"}})
+        for (auto const& words : {std::vector<std::string>{"acquire", "-r", resource},
+                                  {"renew", "-r", resource, "--owner", "x", "--token", "1"},
+                                  {"show", "-r", resource},
+                                  {"doctor"}}) {
+            auto const outcome = run_cli(words, {"FENCELOCK_DB=" + db, "PGOPTIONS=" + options});
+            EXPECT_EQ(outcome.code, 70) << outcome.err;
+            EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
+        }
+    EXPECT_EQ(run({"--db", conninfo + " dbname=nope", "acquire", "-r", resource}).code, 70);
+}
+
+TEST_F(cli, a_connection_that_the_database_refuses_for_now_is_69)
+{
+    shared_postgres().create_database("full");
+    shared_postgres().query("ALTER DATABASE \"full\" CONNECTION LIMIT 0");
+    shared_postgres().query("CREATE ROLE somebody LOGIN");
+    auto const outcome =
+        run_cli({"acquire", "-r", resource},
+                {"FENCELOCK_DB=" + shared_postgres().conninfo("full") + " user=somebody"});
+    EXPECT_EQ(outcome.code, 69);
+    EXPECT_NE(outcome.err.find("too many connections"), std::string::npos) << outcome.err;
+}
+
 TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
 {
     std::vector<std::string> const nowhere{"--redis", "redis://127.0.0.1:1"};
@@ -180,10 +249,10 @@ TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
     auto const taken = at({"acquire", "-r", resource, "--owner", "me"});
     EXPECT_EQ(taken.code, 0);
     EXPECT_NE(taken.out.find(" me database\n"), std::string::npos);
-    EXPECT_EQ(taken.err.rfind(told, 0), 0u) << taken.err;
+    EXPECT_EQ(taken.err.rfind(told, 0), 0U) << taken.err;
     auto const token = std::to_string(mark_of(shared_postgres(), resource));
     EXPECT_EQ(run({"release", "-r", resource, "--owner", "me", "--token", token}).code, 0);
-    EXPECT_EQ(at({"run", "-r", resource, "--", "true"}).err.rfind(told, 0), 0u);
+    EXPECT_EQ(at({"run", "-r", resource, "--", "true"}).err.rfind(told, 0), 0U);
     // Where Redis answers, and where none was named, there is nothing to tell.
     EXPECT_EQ(run({"run", "-r", resource, "--", "true"}).err, "");
     EXPECT_EQ(run_cli({"run", "-r", resource, "--", "true"}, {environment[1]}).err, "");
@@ -198,7 +267,7 @@ TEST_F(cli, held_by_others_in_postgresql_says_why_redis_was_not_asked)
                                     "\" is held by others (waited for 0 ms): it was asked for in "
                                     "PostgreSQL, because Redis at 127.0.0.1:1: ",
                                 0),
-              0u)
+              0U)
         << outcome.err;
 }
 
@@ -236,6 +305,15 @@ TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)
     EXPECT_EQ(run({"--keys", "plain", "run", "-r", resource, "--", "true"}).code, 77);
     EXPECT_FALSE(shared_redis().command({"GET", "lock:" + resource}));
     EXPECT_EQ(run({"--keys", "plain", "acquire", "-r", resource, "--no-confirm"}).code, 0);
+}
+
+// Whoever confirms has to connect to the database first, which takes longer.
+TEST_F(cli, a_ttl_that_is_over_before_the_lock_is_confirmed_is_76)
+{
+    auto const outcome = run({"--keys", "plain", "acquire", "-r", resource, "--ttl", "1ms"});
+    EXPECT_EQ(outcome.code, 76);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find("its TTL of 1 ms "), std::string::npos) << outcome.err;
 }
 
 TEST_F(cli, an_acquire_that_a_signal_ends_leaves_no_lease)

@@ -140,8 +140,8 @@ TEST_F(cluster_failover, a_primary_that_died_is_replaced_under_a_held_lock)
     use_until(held, [&] { return !nodes.is_primary(fated); });
     everything_goes_on(held);
     release_and_take_again(held);
-    EXPECT_GE(busy_record.grants(), 2u);
-    EXPECT_GE(elsewhere_record.grants(), 2u);
+    EXPECT_GE(busy_record.grants(), 2U);
+    EXPECT_GE(elsewhere_record.grants(), 2U);
 }
 
 // Its connections stay open, and until it hears of its heir it takes itself for the primary.

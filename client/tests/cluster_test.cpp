@@ -138,7 +138,7 @@ TEST_F(cluster_client, tokens_go_on_when_a_slot_comes_back)
         lock.release();
     };
     std::size_t from = 1;
-    for (std::size_t const to : {2u, 0u, 1u}) {
+    for (std::size_t const to : {2U, 0U, 1U}) {
         take();
         begin_move(resource, from, to);
         move_key(state_key(resource), from, to);
@@ -146,7 +146,7 @@ TEST_F(cluster_client, tokens_go_on_when_a_slot_comes_back)
         take();
         from = to;
     }
-    EXPECT_EQ(record.grants(), 6u);
+    EXPECT_EQ(record.grants(), 6U);
 }
 
 TEST_F(cluster_client, a_lock_is_released_while_its_slot_moves)

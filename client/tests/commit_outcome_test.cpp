@@ -100,7 +100,7 @@ TEST_F(commit_outcomes, a_commit_whose_answer_was_lost_is_a_commit)
 {
     proxy.drop_next_reply("COMMIT");
     EXPECT_NO_THROW(insert());
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_EQ(proxy.replies_dropped(), 1U);
     EXPECT_TRUE(written());
 }
 

@@ -189,7 +189,7 @@ TEST_F(database_fates, a_block_is_used_up_under_contention)
         });
     for (auto& thread : threads)
         thread.join();
-    EXPECT_EQ(granted.size(), 60u);
+    EXPECT_EQ(granted.size(), 60U);
     EXPECT_TRUE(std::is_sorted(granted.begin(), granted.end()));
     EXPECT_EQ(std::set(granted.begin(), granted.end()).size(), granted.size());
 }

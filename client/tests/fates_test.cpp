@@ -32,7 +32,7 @@ class redis_fates : public ::testing::Test {
             ASSERT_LT(tries, 3);
     }
 
-    std::unique_ptr<client> client_of(redis_locks& redis) const
+    static std::unique_ptr<client> client_of(redis_locks& redis)
     {
         return std::make_unique<client>(redis, shared_postgres().conninfo(),
                                         client_options{.fall_back = false});

@@ -32,7 +32,7 @@ TEST_F(faults, a_lost_reply_is_asked_for_again_and_costs_no_token)
     locks.acquire(resource).release();
     proxy.drop_next_reply(lock_key(resource));
     auto lock = locks.acquire(resource);
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_EQ(proxy.replies_dropped(), 1U);
     EXPECT_EQ(shared_redis().command({"HGET", state_key(resource), "last"}).value(),
               std::to_string(lock.token()));
     EXPECT_EQ(shared_redis().command({"GET", lock_key(resource)}).value(),
@@ -46,7 +46,7 @@ TEST_F(faults, a_lost_demand_for_a_seed_costs_no_second_block)
 {
     proxy.drop_next_reply(lock_key(resource));
     auto first = locks.acquire(resource);
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_EQ(proxy.replies_dropped(), 1U);
     EXPECT_EQ(shared_postgres()
                   .query("SELECT issued FROM \"Fence it\".fence_issuer WHERE resource = '" +
                          resource + "'")
@@ -67,7 +67,7 @@ TEST_F(faults, an_unanswered_acquire_is_unknown_and_takes_no_lock_when_it_arrive
     } catch (outcome_unknown const& e) {
         EXPECT_EQ(e.resource(), resource);
     }
-    EXPECT_GT(proxy.bytes_held(), 0u);
+    EXPECT_GT(proxy.bytes_held(), 0U);
     proxy.release();
     EXPECT_TRUE(wait_until([&] { return script_calls() > before; }));
     EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
@@ -208,7 +208,7 @@ TEST_F(faults, a_database_lease_that_is_asked_for_late_is_not_taken)
     through.acquire(new_resource(), {.wait = 120s}).release(); // connected by now
     to_postgres.hold_requests();
     EXPECT_THROW(through.try_acquire(resource, {.ttl = 24h}), outcome_unknown);
-    EXPECT_GT(to_postgres.bytes_held(), 0u);
+    EXPECT_GT(to_postgres.bytes_held(), 0U);
     to_postgres.release();
     EXPECT_TRUE(wait_until([&] { // executed: the server has ended the session after it
         return shared_postgres().query("SELECT count(*) FROM pg_stat_activity WHERE "

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <thread>
 
+#include "memory_issuer.hpp"
+
 namespace fencelock::test {
 namespace {
 
@@ -97,6 +99,27 @@ TEST_F(leases, without_renewal_end_with_their_ttl)
     EXPECT_TRUE(shared_redis().command({"GET", lock_key(resource)}));
 }
 
+// Grants answered only when the TTL is over.
+class slow_issuer : public memory_issuer {
+  public:
+    std::optional<grant> try_acquire(lease_request const& request) override
+    {
+        auto granted = memory_issuer::try_acquire(request);
+        granted->counted_from -= request.ttl;
+        return granted;
+    }
+};
+
+TEST_F(leases, that_are_over_before_they_are_handed_over_are_lost_and_released)
+{
+    auto const slow = std::make_shared<slow_issuer>();
+    client through{slow, shared_postgres().conninfo()};
+    EXPECT_THROW(through.acquire(resource, {.ttl = 1h}), lock_lost);
+    EXPECT_TRUE(slow->is_released(1));
+    EXPECT_THROW(through.try_acquire(resource, {.ttl = 1h}), lock_lost);
+    EXPECT_TRUE(slow->is_released(2));
+}
+
 TEST_F(leases, renewal_never_revives_what_somebody_ended)
 {
     std::atomic<bool> lost{false};
@@ -136,7 +159,7 @@ TEST_F(leases, a_release_whose_answer_is_lost_is_asked_again)
     proxy.drop_next_reply(lock_key(resource));
     // It was the first request that ended it; the second cannot know.
     EXPECT_EQ(lock.release(), release_outcome::unknown);
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_EQ(proxy.replies_dropped(), 1U);
     EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
     EXPECT_EQ(lock.release(), release_outcome::not_held);
 }

@@ -26,7 +26,7 @@ class lock_sets : public ::testing::Test {
 TEST_F(lock_sets, all_are_taken_in_the_order_of_their_names)
 {
     auto both = locks.acquire({b, a, b});
-    ASSERT_EQ(both.locks().size(), 2u);
+    ASSERT_EQ(both.locks().size(), 2U);
     EXPECT_EQ(both.locks()[0].resource(), a);
     EXPECT_EQ(both.locks()[1].resource(), b);
     EXPECT_EQ(both.token(a), both.locks()[0].token());

@@ -52,13 +52,13 @@ class memory_issuer : public issuer {
     bool is_renewing(std::int64_t token)
     {
         std::lock_guard const guard{mutex_};
-        return under_way_.count(token) != 0;
+        return under_way_.contains(token);
     }
 
     bool is_released(std::int64_t token)
     {
         std::lock_guard const guard{mutex_};
-        return released_.count(token) != 0;
+        return released_.contains(token);
     }
 
     std::uint64_t renewals_begun() const { return renewals_begun_; }

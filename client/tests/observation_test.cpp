@@ -46,24 +46,24 @@ TEST_F(observation, acquires_waits_and_releases_are_counted)
 {
     redis_locks redis{shared_redis().socket_url()};
     client locks{redis, shared_postgres().conninfo(), logging(false)};
-    EXPECT_EQ(locks.counters().acquired, 0u);
+    EXPECT_EQ(locks.counters().acquired, 0U);
     auto holder = locks.acquire(resource);
     EXPECT_FALSE(locks.try_acquire(resource));
-    EXPECT_EQ(locks.counters().contended, 1u);
-    EXPECT_EQ(locks.counters().waits, 0u);
+    EXPECT_EQ(locks.counters().contended, 1U);
+    EXPECT_EQ(locks.counters().waits, 0U);
     std::thread waiter{[&] { locks.acquire(resource, {.wait = 120s}); }};
     EXPECT_TRUE(wait_until([&] { return locks.counters().waits == 1; }));
     EXPECT_TRUE(holder.renew());
     holder.release();
     waiter.join();
     auto const counted = locks.counters();
-    EXPECT_EQ(counted.acquired, 2u);
-    EXPECT_GE(counted.contended, 2u);
-    EXPECT_EQ(counted.waits, 1u);
-    EXPECT_EQ(counted.released, 2u);
-    EXPECT_GE(counted.renewals, 1u); // those in the background besides
-    EXPECT_EQ(counted.seeds, 1u);
-    EXPECT_EQ(counted.lost + counted.refused + counted.failed_renewals + counted.fallbacks, 0u);
+    EXPECT_EQ(counted.acquired, 2U);
+    EXPECT_GE(counted.contended, 2U);
+    EXPECT_EQ(counted.waits, 1U);
+    EXPECT_EQ(counted.released, 2U);
+    EXPECT_GE(counted.renewals, 1U); // those in the background besides
+    EXPECT_EQ(counted.seeds, 1U);
+    EXPECT_EQ(counted.lost + counted.refused + counted.failed_renewals + counted.fallbacks, 0U);
     EXPECT_TRUE(was_told(log_level::info, "reserved the tokens"));
 }
 
@@ -74,15 +74,15 @@ TEST_F(observation, losses_and_refusals_are_counted_and_told)
     auto lost = locks.acquire(resource);
     shared_redis().command({"DEL", lock_key(resource)});
     EXPECT_FALSE(lost.renew());
-    EXPECT_EQ(locks.counters().lost, 1u);
+    EXPECT_EQ(locks.counters().lost, 1U);
     EXPECT_TRUE(was_told(log_level::warning, "is over"));
 
     auto refused = locks.acquire(resource);
     shared_postgres().query("SELECT \"Fence it\".fence_check('" + resource +
                             "', \"Fence it\".fence_issue('" + resource + "'))");
     EXPECT_THROW(refused.transaction([](pqxx::work&) {}), stale_token);
-    EXPECT_EQ(locks.counters().refused, 1u);
-    EXPECT_EQ(locks.counters().lost, 2u);
+    EXPECT_EQ(locks.counters().refused, 1U);
+    EXPECT_EQ(locks.counters().lost, 2U);
     EXPECT_TRUE(was_told(log_level::warning, "the database refused its token"));
 }
 
@@ -96,7 +96,7 @@ TEST_F(observation, a_redis_that_is_away_is_told_without_its_password)
     server.stop();
     EXPECT_TRUE(wait_until([&] { return locks.counters().failed_renewals > 0; }));
     EXPECT_EQ(locks.acquire(resource).issuer_name(), "database");
-    EXPECT_EQ(locks.counters().fallbacks, 1u);
+    EXPECT_EQ(locks.counters().fallbacks, 1U);
     EXPECT_TRUE(was_told(log_level::warning, "is a lease in PostgreSQL"));
     for (auto const& one : entries())
         EXPECT_EQ(one.message.find("hunter2"), std::string::npos) << one.message;
@@ -109,7 +109,7 @@ TEST_F(observation, what_the_hook_throws_is_dropped)
                      throw std::runtime_error{"full"};
                  }}};
     auto lock = locks.acquire(resource);
-    EXPECT_EQ(locks.counters().seeds, 1u);
+    EXPECT_EQ(locks.counters().seeds, 1U);
     EXPECT_TRUE(lock.held());
 }
 

@@ -73,7 +73,7 @@ TEST_F(plain_keys, a_lost_reply_costs_no_token)
     client unlucky{through, shared_postgres().conninfo()};
     proxy.drop_next_reply("lock:" + resource);
     auto lock = unlucky.acquire(resource);
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_EQ(proxy.replies_dropped(), 1U);
     EXPECT_EQ(shared_redis().command({"GET", counter}), std::to_string(lock.token()));
 }
 

@@ -33,9 +33,9 @@ TEST(prometheus_text, each_counter_has_its_value_a_type_and_a_help)
 TEST(prometheus_text, the_counters_of_several_clients_add_up)
 {
     auto const sums = one_to_ten + one_to_ten;
-    EXPECT_EQ(sums.acquired, 2u);
-    EXPECT_EQ(sums.failed_renewals, 16u);
-    EXPECT_EQ(sums.fallbacks, 20u);
+    EXPECT_EQ(sums.acquired, 2U);
+    EXPECT_EQ(sums.failed_renewals, 16U);
+    EXPECT_EQ(sums.fallbacks, 20U);
 }
 
 } // namespace

@@ -102,7 +102,7 @@ TEST(redis_url, sentinels_have_a_login_of_their_own)
     EXPECT_EQ(target.login.user, "me");
     EXPECT_EQ(target.login.password, "mine");
     EXPECT_EQ(target.login.database, 3);
-    ASSERT_EQ(target.servers.size(), 3u);
+    ASSERT_EQ(target.servers.size(), 3U);
     EXPECT_EQ(target.servers[0].display(), "Redis at s1:7");
     EXPECT_EQ(target.servers[1].display(), "Redis at [::2]:26379");
     EXPECT_EQ(target.servers[2].display(), "Redis at s3:26379");
@@ -119,7 +119,7 @@ TEST(redis_url, clusters_have_nodes_to_start_from)
 {
     auto const target = parse_redis_url("rediss+cluster://me:mine@n1:7,n2?verify=no");
     EXPECT_EQ(target.what, redis_target::kind::cluster);
-    ASSERT_EQ(target.servers.size(), 2u);
+    ASSERT_EQ(target.servers.size(), 2U);
     EXPECT_EQ(target.servers[1].display(), "Redis at n2:6379");
     EXPECT_EQ(target.servers[1].password, "mine");
     EXPECT_EQ(target.login.user, "me");

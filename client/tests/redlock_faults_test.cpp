@@ -182,7 +182,7 @@ TEST_F(redlock_faults, a_lost_grant_is_no_grant_and_its_token_is_given_up)
     for (std::size_t i = 0; i < 2; ++i)
         proxy(i).drop_next_reply("\r\n0:");
     auto held = quick.acquire(resource, {.wait = 120s});
-    EXPECT_GE(proxy(0).replies_dropped() + proxy(1).replies_dropped(), 1u);
+    EXPECT_GE(proxy(0).replies_dropped() + proxy(1).replies_dropped(), 1U);
     EXPECT_GT(held.token(), before + 1);
     held.confirm();
     EXPECT_EQ(held.release(), release_outcome::released);
@@ -241,7 +241,7 @@ TEST_F(redlock_faults, lost_answers_to_a_renewal_are_asked_for_again)
     for (std::size_t i = 0; i < 2; ++i)
         proxy(i).drop_next_reply(lock_key(resource));
     EXPECT_TRUE(held.renew());
-    EXPECT_EQ(proxy(0).replies_dropped() + proxy(1).replies_dropped(), 2u);
+    EXPECT_EQ(proxy(0).replies_dropped() + proxy(1).replies_dropped(), 2U);
     EXPECT_EQ(servers_with(held), 3);
 }
 

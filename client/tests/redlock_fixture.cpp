@@ -89,7 +89,7 @@ issue_blocker::issue_blocker(std::string const& resource)
     tx_.exec("SELECT \"Fence it\".fence_issue('" + resource + "')");
 }
 
-bool issue_blocker::somebody_waits() const
+bool issue_blocker::somebody_waits()
 {
     return wait_until([] {
         return shared_postgres()

@@ -69,7 +69,7 @@ class issue_blocker {
     explicit issue_blocker(std::string const& resource);
 
     /// Until a client waits for its token.
-    bool somebody_waits() const;
+    static bool somebody_waits();
 
   private:
     pqxx::connection connection_;

@@ -91,7 +91,7 @@ TEST_F(redlock_waiting, a_server_that_goes_and_comes_is_told_once_each)
         return told.size();
     };
     logging.acquire(resource).release();
-    EXPECT_EQ(count(), 0u);
+    EXPECT_EQ(count(), 0U);
     proxy(1).refuse();
     proxy(1).cut_all();
     for (int i = 0; i < 3; ++i)

@@ -70,8 +70,8 @@ TEST(renewal, never_begins_after_a_release_nor_is_under_way_beside_it)
             EXPECT_FALSE(counting->is_renewing(one.token()));
         }
     }
-    EXPECT_EQ(counting->renewals_after_release(), 0u);
-    EXPECT_EQ(counting->renewals_beside_release(), 0u);
+    EXPECT_EQ(counting->renewals_after_release(), 0U);
+    EXPECT_EQ(counting->renewals_beside_release(), 0U);
 }
 
 // The renewal is under way for as long as the test says, so it is met by the release for certain.
@@ -127,7 +127,7 @@ TEST(renewal, that_is_under_way_is_waited_for_by_a_release)
         }};
         auto const outcome = lock.release();
         other.join();
-        EXPECT_EQ(issuer->renewals_beside_release(), 0u);
+        EXPECT_EQ(issuer->renewals_beside_release(), 0U);
         return outcome == release_outcome::released;
     }));
 }
@@ -195,7 +195,7 @@ TEST(renewal, that_was_not_answered_is_taken_back_when_the_lease_is_lost)
     auto const lock = locks.acquire("r", {.ttl = 2s, .wait = 120s});
     EXPECT_TRUE(wait_until([&] { return !lock.held(); }));
     EXPECT_TRUE(wait_until([&] { return issuer->is_released(lock.token()); }));
-    EXPECT_GT(locks.counters().failed_renewals, 0u);
+    EXPECT_GT(locks.counters().failed_renewals, 0U);
 }
 
 // Made by the holder itself, and under way until its lease has been told lost.

@@ -88,7 +88,7 @@ TEST_F(acquire_script, owners_are_opaque_bytes)
     EXPECT_EQ(seed({.owner = odd}, "0", "10").at(0), "GRANTED");
     EXPECT_EQ(run({.owner = odd}), (words{"GRANTED", "1", "10"}));
     EXPECT_EQ(run({.owner = "a"}).at(0), "BUSY");
-    EXPECT_EQ(run({.owner = "b\0\xFF:"}).at(0), "BUSY");
+    EXPECT_EQ(run({.owner = odd.substr(2)}).at(0), "BUSY");
 }
 
 TEST_F(acquire_script, others_are_told_how_long_the_lease_runs)
@@ -222,10 +222,11 @@ TEST_F(acquire_script, a_replica_answers_every_script_with_an_error)
     detail::redis_link link{detail::parse_redis_url(replica.url()).servers.at(0),
                             steady::now() + 60s};
     auto const lock = lock_key(resource);
-    struct {
+    struct call {
         detail::script const& what;
         std::vector<std::string> keys, arguments;
-    } const calls[] = {
+    };
+    std::vector<call> const calls{
         {detail::acquire_script,
          {lock, state_key(resource)},
          {"o", "1000", "9000000000000", "0", "history-1", "86400000", "", "", ""}},

@@ -227,7 +227,7 @@ TEST_F(sentinels, a_primary_that_was_stopped_grants_no_token_of_its_successor)
         claim_one(locks, record);
     }
     claim_one(locks, record);
-    EXPECT_GT(record.grants(), 8u);
+    EXPECT_GT(record.grants(), 8U);
 }
 
 // The former primary takes itself for one still when it wakes up, and the client's connection to it

@@ -18,7 +18,7 @@ TEST_F(stamps, write_the_token_and_refuse_rows_of_a_newer_holder)
         return current.stamp().update(tx, "plain", "status = $1", where, "fresh", resource,
                                       resource + "b");
     });
-    EXPECT_EQ(touched, 2u);
+    EXPECT_EQ(touched, 2U);
     pqxx::connection connection{shared_postgres().conninfo()};
     {
         pqxx::work tx{connection};
@@ -32,7 +32,7 @@ TEST_F(stamps, write_the_token_and_refuse_rows_of_a_newer_holder)
         }
         EXPECT_THROW(former.stamp().erase(tx, "plain", "name = $1", resource), stale_token);
         EXPECT_EQ(former.stamp().update(tx, "plain", "status = $1", "name = $2", "x", "nobody"),
-                  0u);
+                  0U);
         tx.commit();
     }
     EXPECT_EQ(shared_postgres()
@@ -40,7 +40,7 @@ TEST_F(stamps, write_the_token_and_refuse_rows_of_a_newer_holder)
                   .value(),
               "fresh" + std::to_string(current.token()));
     pqxx::work tx{connection};
-    EXPECT_EQ(current.stamp().erase(tx, "plain", "name = $1", resource), 1u);
+    EXPECT_EQ(current.stamp().erase(tx, "plain", "name = $1", resource), 1U);
     tx.commit();
 }
 
@@ -73,7 +73,7 @@ TEST_F(stamps, on_a_guarded_table_are_accepted_without_a_claim)
     pqxx::connection connection{shared_postgres().conninfo()};
     pqxx::work tx{connection};
     EXPECT_EQ(lock.stamp().update(tx, "guarded", "status = $1", "name = $2", "stamped", resource),
-              1u);
+              1U);
     tx.commit();
     EXPECT_EQ(status(), "stamped");
 }

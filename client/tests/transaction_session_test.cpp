@@ -113,7 +113,7 @@ TEST_F(transaction_sessions, are_used_again)
         pids.insert(lock.transaction([](pqxx::work& tx) {
             return tx.exec("SELECT pg_catalog.pg_backend_pid()")[0][0].as<int>();
         }));
-    EXPECT_LE(pids.size(), 4u); // one that is being reset, and one made meanwhile, now and then
+    EXPECT_LE(pids.size(), 4U); // one that is being reset, and one made meanwhile, now and then
 }
 
 TEST_F(transaction_sessions, read_committed_is_named_even_where_another_level_is_the_default)

@@ -151,7 +151,7 @@ TEST_F(waiting, a_wait_that_was_cancelled_before_it_began_sends_nothing)
     std::stop_source cancel;
     cancel.request_stop();
     EXPECT_FALSE(never.try_acquire(resource, {.stop = cancel.get_token()}));
-    EXPECT_EQ(proxy.connections(), 0u);
+    EXPECT_EQ(proxy.connections(), 0U);
 }
 
 TEST_F(waiting, the_wait_is_not_shorter_than_was_asked_for)

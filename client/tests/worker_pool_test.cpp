@@ -43,8 +43,8 @@ TEST(worker_pool_test, it_has_no_more_threads_than_allowed)
                 threads.insert(std::this_thread::get_id());
             });
     }
-    EXPECT_GE(threads.size(), 1u);
-    EXPECT_LE(threads.size(), 2u);
+    EXPECT_GE(threads.size(), 1U);
+    EXPECT_LE(threads.size(), 2U);
 }
 
 TEST(worker_pool_test, one_thread_runs_jobs_in_their_order)

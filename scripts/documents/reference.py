@@ -171,9 +171,27 @@ def command_line():
     manual = read("client", "cli", "fencelock.1").replace("\\-", "-")
     compare("options in the man page", options, set(re.findall(r"(?<![\w-])--[a-z-]+", manual)))
     compare("options in the completion", options, set(re.findall(r"(?<![\w-])--[a-z-]+", read("client", "cli", "fencelock.bash"))))
-    codes = set(re.findall(r"= (\d+)", read("client", "cli", "exit_code.hpp"))) | {"0"}
-    shown = {n for cell in re.findall(r"^\| ([\d, ]+) \|", text.split("## Exit codes")[1], re.M) for n in cell.split(", ")}
-    compare("exit codes", codes - {"128"}, shown)
+    exit_codes(help_text, commands, text, manual)
+
+
+def exit_codes(help_text, commands, reference, manual):
+    """Help says what each of them means, and the pages say that too, with more where it helps."""
+    def rows(said):
+        return set(re.findall(r"^  (\S+(?: \+ n)?) {2,}(.*)$", said.split("Exit codes:\n")[1], re.M))
+
+    meanings = rows(help_text)
+    numbers = re.findall(r"= (\d+)", read("client", "cli", "exit_code.hpp"))
+    compare("exit codes", numbers, {number for code, _ in meanings for number in re.findall(r"\d+", code)})
+    of_commands = set.union(*(rows(output(PROGRAM, command, "--help")) for command in commands))
+    compare("exit codes in the help of commands", meanings, of_commands)
+    table = re.findall(r"^\| ([^|]+) \| (.*) \|$", reference.split("## Exit codes")[1], re.M)[2:]
+    section = re.sub(r"\\f[IBP]", "", manual.split(".SH EXIT STATUS\n")[1].split(".SH ")[0])
+    entries = re.findall(r"^\.TP\n\.B (.*)\n((?:[^.].*\n)+)", section, re.M)
+    for page, listed in (("reference", table), ("man page", entries)):
+        says = {code: re.sub(r"\s+", " ", text.replace("`", "")) for code, text in listed}
+        named = {(code, meaning) for code, meaning in meanings if meaning in says.get(code, "")}
+        unknown = {(code, "") for code in set(says) - {code for code, _ in meanings}}
+        compare(f"exit codes in the {page}", meanings, named | unknown)
 
 
 def redis_keys():

@@ -127,7 +127,7 @@ BEGIN
 			'SELECT fence_audit()', 'SELECT fence_grant(NULL)', 'SELECT fence_grant(''postgres'')',
 			format('SELECT fence_guard_name(%L)', pick('guarded', 'pg_class', NULL)))
 		WHEN 16 THEN format('SELECT fence_check(%L, %s, %L)', pick('owned:1', 'owned:2'), pick('5', '6'), pick('me', 'you', NULL))
-		WHEN 17 THEN format('SELECT fence_raise_mark(%s, %s)', r, t)
+		WHEN 17 THEN format('SELECT fence_own_mark(%s), fence_raise_mark(%1$s, %2$s)', r, t)
 		WHEN 18 THEN format('SELECT fence_resource_name(%s, ARRAY[%L, %L], r.*) FROM %s r', pick('''guarded''::regclass', '''met''::regclass',
 			'''met_pkey''::regclass', '0'), 'resource=' || some_template(), pick('mark=row', 'ties=accept', some_text()),
 			pick('guarded', 'guarded', 'met', 'pg_class', '(VALUES (1), (NULL))'))

@@ -116,8 +116,9 @@ class FENCELOCK_EXPORT client {
     /// Nothing where others held the lock until the wait was over, or was cancelled. `resource` is
     /// 1 to 1024 bytes of UTF-8 without NUL. Returns or throws by the later of options.wait and the
     /// attempt timeout, give or take the time to connect to PostgreSQL. Throws invalid_argument
-    /// (nothing was sent), issuer_unavailable (nothing was taken), outcome_unknown,
-    /// configuration_error; with `confirm` also what lock::confirm() throws.
+    /// (nothing was sent), issuer_unavailable (nothing was taken), lock_lost (the TTL was over
+    /// before the lock could be handed over), outcome_unknown, configuration_error; with `confirm`
+    /// also what lock::confirm() throws.
     std::optional<lock> try_acquire(std::string const& resource,
                                     acquire_options const& options = {});
 

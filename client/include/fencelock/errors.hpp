@@ -80,7 +80,7 @@ class FENCELOCK_EXPORT lock_timeout : public error {
 
 /// The lease has ended: its TTL passed without a renewal, somebody ended it, a refusal ended it, or
 /// the handle was released or moved from.
-/// Do: acquire again and start the work from its beginning.
+/// Do: acquire again and start the work from its beginning; from an acquire, with a longer TTL.
 class FENCELOCK_EXPORT lock_lost : public error {
   public:
     using error::error;

@@ -17,8 +17,8 @@ def check(run):
     for op in run.operations.values():
         if op.failed in ("issuer_unavailable", "outcome_unknown", "stale_token", None):
             continue
-        if op.failed == "lock_lost" and op.confirm:
-            continue  # it ran out while it was being confirmed
+        if op.failed == "lock_lost":
+            continue  # it ran out before it was handed over
         found += _refusal(run, restored, op.failed, op.resources, op.failed_at, op.name, op.why)
     for tx in run.transactions.values():
         if tx.outcome == "aborted" and tx.error not in CONNECTION and not tx.sqlstate.startswith(PASSING):
