@@ -238,6 +238,16 @@ TEST_F(cli_redlock_doctor, a_server_under_two_names_is_found)
     EXPECT_TRUE(tells(outcome, "is the same server as Redis at")) << outcome.out;
 }
 
+TEST_F(cli_redlock_doctor, who_cannot_get_a_lock_of_a_server_under_two_names_is_sent_to_it)
+{
+    auto const outcome = run_cli({"--redis", server(0).socket_url(), "--redis", server(0).url(),
+                                  "--db", shared_postgres().conninfo(), "acquire", "-r", resource});
+    EXPECT_EQ(outcome.code, 0); // in PostgreSQL
+    EXPECT_NE(outcome.err.find("listed under two names, as fencelock doctor would tell"),
+              std::string::npos)
+        << outcome.err;
+}
+
 TEST_F(cli_redlock_doctor, an_even_number_is_found)
 {
     auto const outcome =
