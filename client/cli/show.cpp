@@ -113,6 +113,9 @@ int show(arguments const& given)
             busy->now("shown " + std::to_string(++done) + " of " + std::to_string(names.size()));
         std::cout << text;
     }
+    busy.reset();
+    if (names.empty() && views.code() == success && output().is_one() && !given.json)
+        std::cout << "nothing is held\n";
     return views.code();
 }
 

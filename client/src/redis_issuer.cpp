@@ -7,6 +7,7 @@
 
 #include <fencelock/errors.hpp>
 
+#include "damaged_key.hpp"
 #include "keys.hpp"
 #include "numbers.hpp"
 #include "redis_cluster.hpp"
@@ -190,6 +191,8 @@ redis_issuer::answer redis_issuer::ask(Run run, redis_keys const& keys, std::str
             if (!route.goes_on(failure, deadline) && !unresolved)
                 break;
         } catch (redis_error const& e) {
+            if (link && is_about_a_value(e.what()))
+                throw_damaged(keys, *link, resource, deadline);
             pool_->give_back(std::move(link));
             if (!route.goes_on(e, deadline) && (!unresolved || is_configuration(e.what())))
                 throw_reply(e.what(), pool_->place(), resource);
@@ -205,6 +208,16 @@ redis_issuer::answer redis_issuer::ask(Run run, redis_keys const& keys, std::str
     if (unresolved)
         throw outcome_unknown{what, resource};
     throw issuer_unavailable{what, resource};
+}
+
+// Returns where the server does not say any more which of the keys it is.
+void redis_issuer::throw_damaged(redis_keys const& keys, redis_link& link,
+                                 std::string const& resource, steady::time_point deadline) const
+try {
+    throw configuration_error{pool_->place() + ": " +
+                                  told_of_damaged(keys, pool_->options().keys, link, deadline),
+                              resource};
+} catch (link_failure const&) { // the script's own error has to do
 }
 
 redis_issuer::block redis_issuer::reserve(lease_request const& request, std::string const& ticket,

@@ -52,6 +52,8 @@ class redis_issuer final : public issuer {
     answer ask(Run run, redis_keys const& keys, std::string const& resource,
                steady::time_point deadline, bool& unresolved);
     answer ask_acquire(lease_request const& request, block const& offered, bool& unresolved);
+    void throw_damaged(redis_keys const& keys, redis_link& link, std::string const& resource,
+                       steady::time_point deadline) const;
     block reserve(lease_request const& request, std::string const& ticket,
                   std::string const& known_end);
     redis_keys keys_for(std::string const& resource) const;

@@ -5,6 +5,7 @@
 
 #include <fencelock/errors.hpp>
 
+#include "damaged_key.hpp"
 #include "redis_fault.hpp"
 
 namespace fencelock::detail {
@@ -78,7 +79,8 @@ try {
 } catch (redis_error const& e) {
     server_answer answer;
     answer.misconfigured = is_configuration(e.what());
-    answer.trouble = e.what();
+    answer.trouble =
+        is_about_a_value(e.what()) ? told_of_lock(request.keys.front()) : std::string{e.what()};
     return answer;
 } catch (configuration_error const& e) {
     server_answer answer;

@@ -107,8 +107,12 @@ std::string redlock_servers::troubles(server_answers const& answers,
         text += (text.empty() ? "" : "; ") + servers_[i]->pool().place() + ": " + trouble;
         misconfigured += answers[i] && answers[i]->misconfigured ? 1 : 0;
     }
+    if (text.empty())
+        text =
+            "all answered, but a vote was gone before it was counted: a server has restarted, or "
+            "is listed under two names, as fencelock doctor would tell";
     text = "no " + std::to_string(quorum()) + " of " + std::to_string(size()) +
-           " servers of the Redlock" + (text.empty() ? "" : " (" + text + ")");
+           " servers of the Redlock (" + text + ")";
     if (misconfigured > size() - quorum())
         throw configuration_error{text, resource};
     return text;

@@ -79,6 +79,18 @@ TEST_F(cli_redlock, one_that_is_turned_away_leaves_nothing)
     EXPECT_TRUE(wait_until([&] { return !kept(2); }));
 }
 
+TEST_F(cli_redlock, a_key_with_a_value_of_another_kind_is_named_for_each_server)
+{
+    server(0).command({"LPUSH", lock_key(resource), "no lock"});
+    server(1).command({"LPUSH", lock_key(resource), "no lock"});
+    auto const outcome = run({"acquire", "-r", resource});
+    EXPECT_EQ(outcome.code, 70);
+    auto const said = ": the key " + lock_key(resource) + " is no lock";
+    auto const first = outcome.err.find(said);
+    ASSERT_NE(first, std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(said, first + 1), std::string::npos) << outcome.err;
+}
+
 // A renewal of a minority leaves the lease as it was: nothing has happened. Where one server has
 // let go, the other two may not have had the lock: nobody knows. With all of them away, nothing was
 // done.
@@ -224,6 +236,16 @@ TEST_F(cli_redlock_doctor, a_server_under_two_names_is_found)
                                   "--redis", server(1).url(), "doctor"});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_TRUE(tells(outcome, "is the same server as Redis at")) << outcome.out;
+}
+
+TEST_F(cli_redlock_doctor, who_cannot_get_a_lock_of_a_server_under_two_names_is_sent_to_it)
+{
+    auto const outcome = run_cli({"--redis", server(0).socket_url(), "--redis", server(0).url(),
+                                  "--db", shared_postgres().conninfo(), "acquire", "-r", resource});
+    EXPECT_EQ(outcome.code, 0); // in PostgreSQL
+    EXPECT_NE(outcome.err.find("listed under two names, as fencelock doctor would tell"),
+              std::string::npos)
+        << outcome.err;
 }
 
 TEST_F(cli_redlock_doctor, an_even_number_is_found)

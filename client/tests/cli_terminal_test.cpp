@@ -71,6 +71,20 @@ TEST_F(cli_terminal, show_and_doctor_have_colours_there_and_nowhere_else)
     }
 }
 
+// A program that reads it gets a line for each that is held, and none for none.
+TEST_F(cli_terminal, that_nothing_is_held_is_told_there_and_nowhere_else)
+{
+    std::vector<std::string> const redis_alone{"FENCELOCK_REDIS=" + redis.socket_url()};
+    auto const shown = terminal_program{{"show"}, redis_alone}.wait();
+    EXPECT_EQ(shown.code, 0);
+    EXPECT_EQ(shown.said, "nothing is held\r\n");
+    EXPECT_EQ((terminal_program{{"--json", "show"}, redis_alone}.wait().said), "");
+    EXPECT_EQ(run_cli({"show"}, redis_alone).out, "");
+    hold("somebody");
+    EXPECT_EQ((terminal_program{{"show"}, redis_alone}.wait().said.find("nothing is held")),
+              std::string::npos);
+}
+
 TEST_F(cli_terminal, lines_fit_into_80_columns)
 {
     hold(std::string(32, 'f'));

@@ -9,8 +9,6 @@
 
 #include <array>
 #include <csignal>
-#include <fstream>
-#include <thread>
 
 namespace fencelock::test {
 namespace {
@@ -24,85 +22,6 @@ class cli : public cli_fixture {
         return wait_until([&] { return run(arguments).code == 75; });
     }
 };
-
-TEST_F(cli, help_and_version_need_no_server)
-{
-    for (auto const& arguments :
-         {std::vector<std::string>{"--help"}, std::vector<std::string>{"run", "--help"},
-          std::vector<std::string>{"acquire", "-h"}, std::vector<std::string>{"renew", "--help"},
-          std::vector<std::string>{"release", "--help"}, std::vector<std::string>{"show", "--help"},
-          std::vector<std::string>{"doctor", "--help"}}) {
-        auto const outcome = run_cli(arguments);
-        EXPECT_EQ(outcome.code, 0);
-        EXPECT_EQ(outcome.out.rfind("Usage: fencelock", 0), 0U);
-        if (arguments.size() == 2) {
-            EXPECT_NE(outcome.out.find("] " + arguments[0]), std::string::npos);
-        }
-    }
-    EXPECT_EQ(run_cli({"--version"}).out, std::string{"fencelock "} + version() + "\n");
-}
-
-TEST_F(cli, help_and_version_do_not_look_at_the_environment)
-{
-    std::vector<std::string> const odd{"FENCELOCK_KEYS=odd", "FENCELOCK_REDIS=nonsense",
-                                       "FENCELOCK_DB=nonsense", "PGOPTIONS=nonsense"};
-    for (auto const& arguments :
-         {std::vector<std::string>{"--help"}, {"run", "--help"}, {"-V"}, {"--version", "show"}})
-        EXPECT_EQ(run_cli(arguments, odd).code, 0) << ::testing::PrintToString(arguments);
-    EXPECT_EQ(run_cli({"show"}, odd).code, 64);
-}
-
-// Both count a year as 365.25 days.
-TEST_F(cli, a_ttl_is_at_most_a_year_in_redis_and_in_postgresql)
-{
-    for (auto const& where : {environment, {environment[1]}}) {
-        auto const code = [&](std::string const& ttl) {
-            auto const outcome = run_cli({"acquire", "-r", resource, "--ttl", ttl}, where);
-            if (outcome.code != 0)
-                return outcome.code;
-            auto const held = grant_in(outcome);
-            return run_cli(
-                       {"release", "-r", resource, "--owner", held.owner, "--token", held.token},
-                       where)
-                .code;
-        };
-        EXPECT_EQ(code("8766h"), 0);
-        EXPECT_EQ(code("31557600001ms"), 64);
-    }
-    EXPECT_THROW(shared_postgres().query("SELECT \"Fence it\".fence_acquire('" + resource +
-                                         "', 'me', '31557600001 ms')"),
-                 std::runtime_error);
-}
-
-TEST_F(cli, wrong_usage_is_64)
-{
-    EXPECT_EQ(run({"acquire"}).code, 64);
-    EXPECT_EQ(run({"nonsense"}).code, 64);
-    EXPECT_EQ(run({"acquire", "-r", resource, "--ttl", "30"}).code, 64);
-    EXPECT_EQ(run({"acquire", "-r", resource, "--ttl", "366d"}).code, 64);
-    EXPECT_EQ(run({"acquire", "-r", std::string(1025, 'x')}).code, 64);
-    EXPECT_EQ(run({"show", "-r", "\xFF"}).code, 64);
-    EXPECT_EQ(run({"--redis", "http://x", "acquire", "-r", resource}).code, 64);
-    EXPECT_EQ(run_cli({"show"}, {"FENCELOCK_DB=x", "FENCELOCK_KEYS=odd"}).code, 64);
-}
-
-TEST_F(cli, an_option_with_a_value_is_not_given_twice)
-{
-    for (std::vector<std::string> const& twice : {std::vector<std::string>{"-r", "other"},
-                                                  {"--resource=other"},
-                                                  {"--ttl", "1s", "--ttl", "2s"},
-                                                  {"--owner", "a", "--owner", "b"},
-                                                  {"--db", "x", "--db", "y"},
-                                                  {"--keys", "tagged", "--keys", "tagged"}}) {
-        std::vector<std::string> words{"acquire", "-r", resource};
-        words.insert(words.end(), twice.begin(), twice.end());
-        auto const outcome = run(words);
-        EXPECT_EQ(outcome.code, 64);
-        EXPECT_NE(outcome.err.find(" is given twice"), std::string::npos) << outcome.err;
-    }
-    // What says nothing else the second time.
-    EXPECT_EQ(run({"--json", "acquire", "--json", "-r", resource}).code, 0);
-}
 
 TEST_F(cli, acquire_leaves_the_lease_and_release_ends_it)
 {
@@ -180,117 +99,26 @@ TEST_F(cli, without_redis_leases_are_kept_in_postgresql)
     EXPECT_EQ(run({"release", "-r", resource, "--owner", "me", "--token", token}).code, 0);
 }
 
-TEST_F(cli, where_no_issuer_can_be_reached_it_is_69)
+// Both count a year as 365.25 days.
+TEST_F(cli, a_ttl_is_at_most_a_year_in_redis_and_in_postgresql)
 {
-    test_support::redis_server gone;
-    auto const nowhere = gone.socket_url();
-    gone.stop();
-    std::string const no_database = "host=/nonexistent dbname=postgres";
-    EXPECT_EQ(run({"--redis", nowhere, "--db", no_database, "acquire", "-r", resource}).code, 69);
-    EXPECT_EQ(run_cli({"--db", no_database, "acquire", "-r", resource}).code, 69);
-    EXPECT_EQ(run({"--redis", nowhere, "show", "-r", resource}).code, 69);
-    EXPECT_EQ(run({"--redis", nowhere, "doctor"}).code, 69);
-    EXPECT_EQ(
-        run({"--redis", nowhere, "renew", "-r", resource, "--owner", "x", "--token", "1"}).code,
-        69);
-    // Nothing could reserve tokens.
-    auto const no_issuer =
-        run_cli({"--redis", shared_redis().socket_url(), "acquire", "-r", resource});
-    EXPECT_EQ(no_issuer.code, 69);
-    EXPECT_NE(no_issuer.err.find("--db"), std::string::npos);
-}
-
-// Trying again would not help: 69 would say that it may.
-TEST_F(cli, a_connection_that_the_database_refuses_for_good_is_70_and_says_why)
-{
-    auto const conninfo = shared_postgres().conninfo();
-    struct refusal {
-        std::string db;
-        std::string options;
-        std::string says;
-    };
-    for (auto const& [db, options, says] :
-         {refusal{conninfo + " dbname=nope", "", "database \"nope\" does not exist"},
-          {conninfo + " user=nobody_knows", "", "role \"nobody_knows\" does not exist"},
-          {conninfo, "garbage", "garbage"},
-          {conninfo, "-c no_such_setting=1", "no_such_setting"}})
-        for (auto const& words : {std::vector<std::string>{"acquire", "-r", resource},
-                                  {"renew", "-r", resource, "--owner", "x", "--token", "1"},
-                                  {"show", "-r", resource},
-                                  {"doctor"}}) {
-            auto const outcome = run_cli(words, {"FENCELOCK_DB=" + db, "PGOPTIONS=" + options});
-            EXPECT_EQ(outcome.code, 70) << outcome.err;
-            EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
-        }
-    EXPECT_EQ(run({"--db", conninfo + " dbname=nope", "acquire", "-r", resource}).code, 70);
-}
-
-TEST_F(cli, a_connection_that_the_database_refuses_for_now_is_69)
-{
-    shared_postgres().create_database("full");
-    shared_postgres().query("ALTER DATABASE \"full\" CONNECTION LIMIT 0");
-    shared_postgres().query("CREATE ROLE somebody LOGIN");
-    auto const outcome =
-        run_cli({"acquire", "-r", resource},
-                {"FENCELOCK_DB=" + shared_postgres().conninfo("full") + " user=somebody"});
-    EXPECT_EQ(outcome.code, 69);
-    EXPECT_NE(outcome.err.find("too many connections"), std::string::npos) << outcome.err;
-}
-
-TEST_F(cli, a_fallback_to_postgresql_is_told_with_its_reason)
-{
-    std::vector<std::string> const nowhere{"--redis", "redis://127.0.0.1:1"};
-    auto const at = [&](std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), nowhere.begin(), nowhere.end());
-        return run(arguments);
-    };
-    std::string const told = "fencelock: the lock of \"" + resource +
-                             "\" is a lease in PostgreSQL, because Redis at 127.0.0.1:1: ";
-    auto const taken = at({"acquire", "-r", resource, "--owner", "me"});
-    EXPECT_EQ(taken.code, 0);
-    EXPECT_NE(taken.out.find(" me database\n"), std::string::npos);
-    EXPECT_EQ(taken.err.rfind(told, 0), 0U) << taken.err;
-    auto const token = std::to_string(mark_of(shared_postgres(), resource));
-    EXPECT_EQ(run({"release", "-r", resource, "--owner", "me", "--token", token}).code, 0);
-    EXPECT_EQ(at({"run", "-r", resource, "--", "true"}).err.rfind(told, 0), 0U);
-    // Where Redis answers, and where none was named, there is nothing to tell.
-    EXPECT_EQ(run({"run", "-r", resource, "--", "true"}).err, "");
-    EXPECT_EQ(run_cli({"run", "-r", resource, "--", "true"}, {environment[1]}).err, "");
-}
-
-TEST_F(cli, held_by_others_in_postgresql_says_why_redis_was_not_asked)
-{
-    ASSERT_EQ(run_cli({"acquire", "-r", resource, "--ttl", "1h"}, {environment[1]}).code, 0);
-    auto const outcome = run({"--redis", "redis://127.0.0.1:1", "acquire", "-r", resource});
-    EXPECT_EQ(outcome.code, 75);
-    EXPECT_EQ(outcome.err.rfind("fencelock: the lock of \"" + resource +
-                                    "\" is held by others (waited for 0 ms): it was asked for in "
-                                    "PostgreSQL, because Redis at 127.0.0.1:1: ",
-                                0),
-              0U)
-        << outcome.err;
-}
-
-TEST_F(cli, one_reason_of_two_failures_is_told_once)
-{
-    // Redis answers, but needs the database for tokens, as the lease in the database does.
-    auto const outcome =
-        run({"--db", "host=/nonexistent dbname=postgres", "acquire", "-r", resource});
-    EXPECT_EQ(outcome.code, 69);
-    auto const first = outcome.err.find("PostgreSQL: ");
-    EXPECT_NE(first, std::string::npos) << outcome.err;
-    EXPECT_EQ(outcome.err.find("PostgreSQL: ", first + 1), std::string::npos) << outcome.err;
-}
-
-TEST_F(cli, a_database_without_the_extension_is_named)
-{
-    shared_postgres().create_database("without");
-    auto const outcome = run({"--db", shared_postgres().conninfo("without"), "acquire", "-r", "x"});
-    EXPECT_EQ(outcome.code, 70);
-    EXPECT_EQ(
-        outcome.err,
-        "fencelock: the database \"without\" has no extension fencelock: run CREATE EXTENSION "
-        "fencelock in it, as a superuser\n");
+    for (auto const& where : {environment, {environment[1]}}) {
+        auto const code = [&](std::string const& ttl) {
+            auto const outcome = run_cli({"acquire", "-r", resource, "--ttl", ttl}, where);
+            if (outcome.code != 0)
+                return outcome.code;
+            auto const held = grant_in(outcome);
+            return run_cli(
+                       {"release", "-r", resource, "--owner", held.owner, "--token", held.token},
+                       where)
+                .code;
+        };
+        EXPECT_EQ(code("8766h"), 0);
+        EXPECT_EQ(code("31557600001ms"), 64);
+    }
+    EXPECT_THROW(shared_postgres().query("SELECT \"Fence it\".fence_acquire('" + resource +
+                                         "', 'me', '31557600001 ms')"),
+                 std::runtime_error);
 }
 
 TEST_F(cli, a_refused_confirmation_is_77_and_leaves_no_lock)
@@ -380,42 +208,6 @@ TEST_F(cli, plain_keys_need_no_database)
     auto const shown = run_cli({"show", "-r", resource}, plain);
     EXPECT_NE(shown.out.find("held by me with token 1"), std::string::npos);
     EXPECT_EQ(run_cli({"release", "-r", resource, "--owner", "me", "--token", "1"}, plain).code, 0);
-}
-
-TEST_F(cli, a_password_is_never_printed)
-{
-    auto const outcome = run({"--redis", "redis://:hunter2@127.0.0.1:1", "--db",
-                              "host=/nonexistent password=hunter3", "acquire", "-r", resource});
-    EXPECT_EQ(outcome.code, 69);
-    EXPECT_EQ((outcome.out + outcome.err).find("hunter"), std::string::npos);
-}
-
-// What bash offers for the last word of a line.
-std::string completions(std::string const& line)
-{
-    test_support::temporary_directory directory{"fencelock-complete"};
-    auto const output = directory.path() / "out";
-    test_support::child_process bash{
-        {.argv = {"/bin/bash", "-c",
-                  "source \"$1\"; COMP_WORDS=($2); [[ $2 != *' ' ]] || COMP_WORDS+=(''); "
-                  "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _fencelock; echo \"${COMPREPLY[*]}\"",
-                  "bash", COMPLETION_FILE, line},
-         .output = output}};
-    EXPECT_EQ(bash.wait(test_support::generous_limit), 0);
-    std::ifstream file{output};
-    std::string words;
-    std::getline(file, words);
-    return words;
-}
-
-TEST_F(cli, bash_completes_commands_options_and_presets)
-{
-    EXPECT_EQ(completions("fencelock r"), "run renew release");
-    EXPECT_EQ(completions("fencelock --db x a"), "acquire");
-    EXPECT_EQ(completions("fencelock release --to"), "--token");
-    EXPECT_EQ(completions("fencelock acquire --to"), "");
-    EXPECT_EQ(completions("fencelock --keys "), "tagged plain");
-    EXPECT_EQ(completions("fencelock run -r "), "");
 }
 
 } // namespace

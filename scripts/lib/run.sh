@@ -76,6 +76,11 @@ wait_for() { # SECONDS COMMAND...
 # another where somebody was faster.
 random_port() { echo $((12000 + (RANDOM * 32768 + RANDOM) % 20000)); }
 
+# The comment at the head of the script that runs, from the top of the checkout, is its usage.
+print_usage() {
+    sed -n -e 1d -e '/^#/!q' -e '/^# shellcheck/d' -e 's/^# \{0,1\}//p' "scripts/${0##*/}"
+}
+
 die() {
     echo "${0##*/}: $*" >&2
     exit 1
