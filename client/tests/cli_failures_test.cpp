@@ -124,9 +124,14 @@ TEST_F(cli_failures, a_database_without_the_extension_is_named)
 
 TEST_F(cli_failures, a_key_with_a_value_of_another_kind_is_named_with_what_to_do)
 {
+    test_support::redis_server server;
+    auto const run_there = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"--redis", server.socket_url()});
+        return run(words);
+    };
     auto const expect_named = [&](std::vector<std::string> const& words, std::string const& key,
                                   std::string const& remedy) {
-        auto const outcome = run(words);
+        auto const outcome = run_there(words);
         EXPECT_EQ(outcome.code, 70) << outcome.err;
         EXPECT_NE(outcome.err.find("the key " + key + " is no"), std::string::npos) << outcome.err;
         EXPECT_NE(outcome.err.find(remedy), std::string::npos) << outcome.err;
@@ -135,17 +140,17 @@ TEST_F(cli_failures, a_key_with_a_value_of_another_kind_is_named_with_what_to_do
     std::vector<std::string> const acquire_it{"acquire", "-r", resource};
     std::vector<std::string> const release_it{"release", "-r",      resource, "--owner",
                                               "me",      "--token", "1"};
-    shared_redis().command({"SET", state_key(resource), "no hash"});
+    server.command({"SET", state_key(resource), "no hash"});
     expect_named(acquire_it, state_key(resource), "DEL it, which is safe for the tokens");
-    shared_redis().command({"DEL", state_key(resource)});
-    ASSERT_EQ(run({"acquire", "-r", resource, "--owner", "me"}).code, 0); // as was said
-    shared_redis().command({"DEL", lock_key(resource)});
-    shared_redis().command({"HSET", state_key(resource), "last", "x"});
+    server.command({"DEL", state_key(resource)});
+    ASSERT_EQ(run_there({"acquire", "-r", resource, "--owner", "me"}).code, 0); // as was said
+    server.command({"DEL", lock_key(resource)});
+    server.command({"HSET", state_key(resource), "last", "x"});
     expect_named(acquire_it, state_key(resource), "DEL it, which is safe for the tokens");
-    shared_redis().command({"LPUSH", lock_key(resource), "no lock"});
+    server.command({"LPUSH", lock_key(resource), "no lock"});
     expect_named(acquire_it, lock_key(resource), "DEL it");
     expect_named(release_it, lock_key(resource), "DEL it");
-    shared_redis().command({"LPUSH", "fence:" + resource, "no counter"});
+    server.command({"LPUSH", "fence:" + resource, "no counter"});
     expect_named({"--keys", "plain", "acquire", "-r", resource}, "fence:" + resource,
                  "SET it to the highest token");
 }
