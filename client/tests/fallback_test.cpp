@@ -93,8 +93,7 @@ TEST_F(fallback, both_away_is_told_with_both_reasons)
 {
     test_support::tcp_proxy gone{server.socket_path()};
     redis_locks nowhere{gone.url()};
-    client locks_of_nobody{nowhere, "host=127.0.0.1 user=postgres dbname=postgres port=" +
-                                        std::to_string(gone.port())};
+    client locks_of_nobody{nowhere, conninfo_through(gone)};
     gone.refuse();
     try {
         locks_of_nobody.try_acquire(resource);
@@ -110,10 +109,8 @@ TEST_F(fallback, a_redis_that_did_not_answer_leaves_it_unknown_where_postgresql_
     test_support::tcp_proxy to_redis{server.socket_path()};
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
     redis_locks through{to_redis.url()};
-    client cut_off{through,
-                   "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                       std::to_string(to_postgres.port()),
-                   {.attempt_timeout = 2s, .idle_connections = 0}};
+    client cut_off{
+        through, conninfo_through(to_postgres), {.attempt_timeout = 2s, .idle_connections = 0}};
     cut_off.acquire(resource, {.wait = 120s}).release(); // a block is at hand
     to_postgres.refuse();
     to_postgres.cut_all();
