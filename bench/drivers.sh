@@ -10,13 +10,15 @@ require_for_drivers() {
 build_drivers() {
     [[ -z ${drivers:-} ]] || return 0
     drivers=$build_dir/drivers
-    {
-        build_client OFF && install_client &&
-            cmake -S bench/drivers -B "$drivers" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-                -DCMAKE_CXX_FLAGS="$warnings" -DCMAKE_PREFIX_PATH="$prefix" &&
-            cmake --build "$drivers" -j "$jobs"
-    } >"$build_log" 2>&1 || { tail -n 60 "$build_log" >&2; die "the drivers could not be built"; }
+    build_step_client
+    build_step "building the drivers" build_driver_programs
     install_node_packages
+}
+
+build_driver_programs() {
+    cmake -S bench/drivers -B "$drivers" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_CXX_FLAGS="$warnings" -DCMAKE_PREFIX_PATH="$prefix"
+    cmake --build "$drivers" -j "$jobs"
 }
 
 # Into the run's own directory, where npm's registry can be reached.

@@ -7,7 +7,6 @@ require_for_growth() {
     require_for_instructions
     require 'have_pgbench|POSTGRESQL'
 }
-have_pgbench() { [[ -x $("$(find_pg_config)" --bindir)/pgbench ]]; }
 
 growth_sizes=(1000 10000 100000 1000000 10000000)
 growth_rounds=${BENCH_ROUNDS:-7}
@@ -34,7 +33,7 @@ growth_instructions() {
     printf 'resources\tnot met\tmet\n' >"$data"
     for size in "${growth_sizes[@]}"; do
         rm -rf "$dir"
-        as_server_user cp -a "$run_dir/instructions/template" "$dir"
+        "${as_server_user[@]}" cp -a "$run_dir/instructions/template" "$dir"
         server_commands "$(growth_fill "$size")" "VACUUM fence_resource" | single_user "$dir" >"$dir.log" 2>&1
         # 7919 is prime to all sizes: the checks go through the names in an order of its own.
         check="SELECT count(fence_check('order:' || 1 + n::bigint * 7919 % $size, 1)) FROM generate_series(:from, :to) AS n"
@@ -70,10 +69,8 @@ growth_counted() { # STATEMENT NAME
 }
 
 growth_per_check() { # DIRECTORY NAME
-    echo $((($(growth_count "$1" "$2, long") - $(growth_count "$1" "$2, short")) / 700))
+    echo $((($(counted_in "$1" "$2, long") - $(counted_in "$1" "$2, short")) / 700))
 }
-
-growth_count() { sed -n 's/^totals: //p' "$(grep -lx "desc: Trigger: Client Request: $2" "$1"/callgrind.out.*)"; } # DIRECTORY NAME
 
 # A database for each size, so that the rounds can go through all of them in turn. All of it fits into
 # memory.

@@ -2,7 +2,6 @@
 # one-row writes a second, and the server's CPU time for each, over the same writes unguarded (pgbench, paired runs)
 
 require_for_throughput() { require 'have_pgbench|POSTGRESQL'; }
-have_pgbench() { [[ -x $("$(find_pg_config)" --bindir)/pgbench ]]; }
 
 throughput_clients=(1 2 8 32)
 throughput_rows=1000 # of each client, which nobody else writes: as with locks
