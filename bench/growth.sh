@@ -98,7 +98,7 @@ growth_times() {
         for size in "${growth_sizes[@]}"; do
             printf '%s' "$size"
             awk -F '\t' -v s="$size" '$2 == s { print $3 }' "$data" | spread | awk -F '\t' '{ printf "\t%.0f", $1 }'
-            growth_ratio "$data" "$size" | awk -F '\t' '{ printf "\t%.2f (%.2f-%.2f)\n", $1, $2, $3 }'
+            paired_ratios "${growth_sizes[0]}" "$size" <"$data" | spread | awk -F '\t' '{ printf "\t%.2f (%.2f-%.2f)\n", $1, $2, $3 }'
         done
     } | markdown_table
     echo
@@ -110,13 +110,6 @@ growth_transaction() { # SIZE
     "$("$PG_CONFIG" --bindir)/pgbench" -n -M prepared -c 1 -T "$growth_seconds" -f "$run_dir/check.sql" "resources_$1" \
         >"$run_dir/pgbench.log" 2>&1 || { cat "$run_dir/pgbench.log" >&2; die "pgbench failed"; }
     sed -n 's/^tps = \([0-9.]*\).*/\1/p' "$run_dir/pgbench.log" | head -n 1 | awk '{ printf "%.2f\n", 1e6 / $1 }'
-}
-
-growth_ratio() { # DATA SIZE
-    awk -F '\t' -v s="$2" -v first="${growth_sizes[0]}" '
-        $2 == first { base[$1] = $3 }
-        $2 == s { own[$1] = $3 }
-        END { for (round in own) print own[round] / base[round] }' "$1" | spread
 }
 
 growth_plot() {
