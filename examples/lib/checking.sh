@@ -81,8 +81,8 @@ logged_by_stalled() { # TEXT
     wait_for 120 grep -F "$1" "$stalled_dir/log"
 }
 
-# Stops one process, as a machine that is suspended does; returns when the kernel says so. A check that breaks off leaves
-# none behind: such a process would never end.
+# Stops one process, as a machine that is suspended does; returns when the kernel says so. A check that breaks off lets it
+# go on, so that it ends when it is told to.
 frozen_pid=
 run_hooks+=(thaw)
 
