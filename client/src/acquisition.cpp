@@ -41,13 +41,17 @@ std::shared_ptr<lease> acquisition::run()
             auto lease = attempt();
             if (lease && lease->hand_over(options_.on_lost))
                 return lease;
-            if (lease)
+            if (lease) {
+                lease->end_what_is_left();
                 lease->require_held(); // throws what it was lost by
-        } catch (issuer_unavailable const&) {
-            trouble_ = std::current_exception();
+            }
+        } catch (issuer_unavailable const& e) {
+            trouble_ = is_unknown_ ? std::make_exception_ptr(outcome_unknown{e.what(), resource_})
+                                   : std::current_exception();
         } catch (lock_lost const&) { // by its TTL, before the caller had it
             trouble_ = std::current_exception();
         } catch (outcome_unknown const&) {
+            is_unknown_ = true;
             trouble_ = std::current_exception();
         }
         if (steady::now() >= wait_end_)
@@ -108,6 +112,7 @@ std::shared_ptr<lease> acquisition::ask_issuers()
         } catch (outcome_unknown const& e) {
             if (is_last)
                 throw;
+            is_unknown_ = true;
             add_reason(why_fell_back_, e.what());
         }
     }

@@ -40,7 +40,8 @@ class acquisition {
     acquire_options const& options_;
     std::string owner_;
     steady::time_point wait_end_;
-    std::exception_ptr trouble_;
+    std::exception_ptr trouble_; // of the last attempt
+    bool is_unknown_ = false;    // some attempt may have been granted, or may be yet
     std::string why_fell_back_;
     bool waited_ = false;
     std::shared_ptr<issuer> refused_by_; // said that others hold the lock

@@ -158,7 +158,7 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
                std::string const& resource, steady::time_point deadline, bool& unresolved)
 {
     unresolved = false;
-    std::string why = "no answer in time";
+    std::string why = "PostgreSQL: no answer in time";
     for (auto session = take_idle(deadline);; session.reset()) {
         if (steady::now() >= deadline)
             break;
@@ -183,7 +183,7 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
         } catch (std::exception const& e) {
             if (is_lost_connection(e)) {
                 unresolved = true;
-                why = telling_line(e.what());
+                why = "PostgreSQL: " + std::string{telling_line(e.what())};
                 continue;
             }
             give_back(std::move(session)); // libpqxx has rolled back
@@ -192,8 +192,8 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
         std::this_thread::sleep_for(pause_before_repeat);
     }
     if (unresolved)
-        throw outcome_unknown{"PostgreSQL: " + why, resource};
-    throw issuer_unavailable{"PostgreSQL: " + why, resource};
+        throw outcome_unknown{why, resource};
+    throw issuer_unavailable{why, resource};
 }
 
 std::string

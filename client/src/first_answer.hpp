@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <fencelock/errors.hpp>
+
 #include "redis_connector.hpp"
 
 namespace fencelock::detail {
@@ -13,8 +15,8 @@ namespace fencelock::detail {
 /// The first answer that is something, of servers asked one after the other; each has a share of
 /// the time, so that one that does not answer leaves time for the next, and for what the answer is
 /// needed for. `ask` gets a link and a deadline and returns an optional. Nothing where all
-/// answered, and with nothing. Throws redis_error where some server refused and none had an answer,
-/// else link_failure (never sent).
+/// answered, and with nothing. Where none had an answer, throws redis_error or configuration_error
+/// if some server refused, else link_failure (never sent).
 template <typename Ask>
 auto first_answer(std::vector<redis_address> const& servers, redis_connector const& connector,
                   steady::time_point deadline, Ask ask)
@@ -35,6 +37,9 @@ auto first_answer(std::vector<redis_address> const& servers, redis_connector con
         } catch (redis_error const& e) {
             refusal = std::make_exception_ptr(
                 redis_error{std::string{e.what()} + " (" + servers[i].display() + ")"});
+        } catch (configuration_error const& e) {
+            refusal = std::make_exception_ptr(
+                configuration_error{std::string{e.what()} + " (" + servers[i].display() + ")"});
         }
     }
     if (refusal)

@@ -72,8 +72,15 @@ bool lease::hand_over(std::function<void(lock_lost const&)> on_lost)
 }
 
 bool lease::renew()
-{
-    return held() && renew_until(attempt_deadline());
+try {
+    if (held() && renew_until(attempt_deadline()))
+        return true;
+    end_what_is_left();
+    return false;
+} catch (...) {
+    if (!held())
+        end_what_is_left();
+    throw;
 }
 
 release_outcome lease::release() noexcept

@@ -65,16 +65,19 @@ std::optional<grant> redis_issuer::try_acquire(lease_request const& request)
             else if (steady::now() >= request.deadline) // LATE, and too late for another attempt
                 break;
         }
+        throw issuer_unavailable{pool_->place() + ": no lock of \"" + request.resource +
+                                     "\" could be taken in time",
+                                 request.resource};
+    } catch (issuer_unavailable const& e) {
+        if (!unresolved)
+            throw;
+        abandon(request);
+        throw outcome_unknown{e.what(), request.resource};
     } catch (error const&) {
         if (unresolved)
             abandon(request);
         throw;
     }
-    if (unresolved)
-        abandon(request);
-    throw issuer_unavailable{pool_->place() + ": no lock of \"" + request.resource +
-                                 "\" could be taken in time",
-                             request.resource};
 }
 
 std::unique_ptr<waiter> redis_issuer::new_waiter(std::string const& resource)
@@ -190,8 +193,7 @@ redis_issuer::answer redis_issuer::ask(Run run, redis_keys const& keys, std::str
         } catch (redis_error const& e) {
             if (link && is_about_a_value(e.what()))
                 throw_damaged(keys, *link, resource, deadline);
-            if (link)
-                pool_->give_back(std::move(link));
+            pool_->give_back(std::move(link));
             if (!route.goes_on(e, deadline) && (!unresolved || is_configuration(e.what())))
                 throw_reply(e.what(), pool_->place(), resource);
         } catch (configuration_error const& e) {

@@ -77,14 +77,17 @@ std::unique_ptr<redis_link> redis_pool::take(redis_address const& server,
     return connector_.connect(server, deadline);
 }
 
-void redis_pool::give_back(std::unique_ptr<redis_link> link)
-{
+void redis_pool::give_back(std::unique_ptr<redis_link> link) noexcept
+try {
+    if (!link || !link->settled())
+        return;
     link->ask_before_commands(false);
     auto& mine = own();
     std::lock_guard const guard{mine.mutex};
     auto& of_server = mine.idle[link->address().display()];
     if (of_server.size() < options_.idle_connections)
         of_server.push_back(std::move(link));
+} catch (std::exception const&) { // no memory: it is closed
 }
 
 void redis_pool::doubt(redis_address const& server)

@@ -30,8 +30,9 @@ class redis_pool {
     /// An idle connection to the server or a new one. Throws as redis_link does.
     std::unique_ptr<redis_link> take(redis_address const& server, steady::time_point deadline);
 
-    /// Takes back a connection whose last command was answered.
-    void give_back(std::unique_ptr<redis_link> link);
+    /// Takes a connection back; closes it where some command has not been answered, and where
+    /// enough are idle. Null is none.
+    void give_back(std::unique_ptr<redis_link> link) noexcept;
 
     /// The server failed, or cannot serve now: its idle connections are of no use either.
     void doubt(redis_address const& server);

@@ -21,6 +21,11 @@ namespace {
         "redis for TLS, or with unix://");
 }
 
+[[noreturn]] void refuse_nul()
+{
+    refuse("it contains a NUL byte");
+}
+
 // A name out of the URL, where it cannot be a secret that slipped into its place.
 std::string shown(std::string_view name)
 {
@@ -63,6 +68,8 @@ std::string percent_decoded(std::string_view text)
         decoded += static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
         i += 2;
     }
+    if (decoded.find('\0') != std::string::npos)
+        refuse_nul();
     return decoded;
 }
 
@@ -283,7 +290,7 @@ redis_target parse_redis_url(std::string_view url, redis_options const& options)
 {
     redis_target target;
     if (url.find('\0') != std::string_view::npos)
-        refuse("it contains a NUL byte");
+        refuse_nul();
     if (eat(url, "unix://") || eat(url, "redis+unix://")) {
         take_credentials(url, target.login);
         take_socket(url, target.login);

@@ -30,8 +30,7 @@ redis_waiter::redis_waiter(std::shared_ptr<redis_pool> pool, std::string const& 
 
 redis_waiter::~redis_waiter()
 {
-    if (link_)
-        pool_->give_back(std::move(link_));
+    pool_->give_back(std::move(link_));
 }
 
 void redis_waiter::wait(steady::time_point until, std::stop_token const& stop)

@@ -68,7 +68,7 @@ std::optional<grant> redlock_issuer::try_acquire(lease_request const& request)
         auto const votes = attempt.lock();
         if (votes == redlock_attempt::votes::quorum) {
             auto const same = attempt.token_held();
-            auto const token = same ? *same : issue(request, attempt.id());
+            auto const token = same ? *same : issue(request, attempt.id(), is_unknown);
             if (auto const from = attempt.grant(token))
                 return grant{token, token, *from};
             is_unknown = is_unknown || attempt.may_be_granted();
@@ -160,8 +160,11 @@ bool redlock_issuer::release(held_lease const& lease, steady::time_point deadlin
          answers, {}, may_have_ended, lease);
 }
 
-// With the attempt's own ticket, so that asking again after a lost answer costs no second token.
-std::int64_t redlock_issuer::issue(lease_request const& request, std::string const& ticket)
+// With the attempt's own ticket, so that asking again after a lost answer costs no second token. A
+// token that nobody uses hurts nobody: whether it was issued does not matter, but what became of
+// earlier attempts does.
+std::int64_t redlock_issuer::issue(lease_request const& request, std::string const& ticket,
+                                   bool is_unknown)
 try {
     auto const row = database_->call(
         [&](database_session& session) {
@@ -172,8 +175,13 @@ try {
         },
         request.resource, request.deadline);
     return to_token(row.at(0));
+} catch (issuer_unavailable const& e) {
+    if (is_unknown)
+        throw outcome_unknown{e.what(), request.resource};
+    throw;
 } catch (outcome_unknown const& e) {
-    // A token that nobody uses hurts nobody.
+    if (is_unknown)
+        throw;
     throw issuer_unavailable{e.what(), request.resource};
 }
 

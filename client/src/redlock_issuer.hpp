@@ -31,7 +31,7 @@ class redlock_issuer final : public issuer {
 
   private:
     void give_back(held_lease const& lease, steady::time_point deadline) noexcept;
-    std::int64_t issue(lease_request const& request, std::string const& ticket);
+    std::int64_t issue(lease_request const& request, std::string const& ticket, bool is_unknown);
     [[noreturn]] void fail(std::string const& what, server_answers const& answers,
                            std::optional<milliseconds> ttl, bool is_unknown,
                            held_lease const& of) const;

@@ -20,6 +20,24 @@ constexpr std::size_t most_at_once = 8;
 constexpr milliseconds late_limit{250};
 constexpr milliseconds pause_before_repeat{20};
 
+// At a server that does not answer, no more than so many wait for it to. Others would keep every
+// thread busy for as long as it is away, and more and more would be left to do.
+constexpr int most_patient = 4;
+
+class turn {
+  public:
+    explicit turn(std::atomic<int>& count) : count_{count}, before_{count++} {}
+    ~turn() { --count_; }
+    turn(turn const&) = delete;
+    turn& operator=(turn const&) = delete;
+
+    bool is_among_first(int most) const noexcept { return before_ < most; }
+
+  private:
+    std::atomic<int>& count_;
+    int const before_;
+};
+
 } // namespace
 
 redlock_server::redlock_server(std::shared_ptr<redis_pool> pool, std::shared_ptr<observer> watch)
@@ -74,15 +92,18 @@ try {
 void redlock_server::undo(server_request const& request, std::unique_ptr<redis_link> link,
                           steady::time_point expired) noexcept
 try {
-    if (link && undo_over(request, std::move(link)))
+    turn const mine{undoing_};
+    bool const is_patient = takes_part() || mine.is_among_first(most_patient);
+    auto const limit = is_patient ? late_limit : milliseconds{0};
+    if (link && undo_over(request, std::move(link), limit))
         return;
     // What a broken connection carried may still be executed: so at once, and again when not.
     bool const is_certain = steady::now() >= expired;
-    if (try_undo(request) && is_certain)
+    if ((try_undo(request, limit) && is_certain) || !is_patient)
         return;
     std::this_thread::sleep_until(expired);
     auto const end = steady::now() + late_limit;
-    while (!try_undo(request) && steady::now() < end)
+    while (!try_undo(request, limit) && steady::now() < end)
         std::this_thread::sleep_for(pause_before_repeat);
 } catch (std::exception const&) { // it refuses, or there is no memory: the TTL ends what is there
 }
@@ -90,31 +111,25 @@ try {
 // False where the connection is broken. Where it is silent, the server has the request all the
 // same, behind the one that it undoes: with the script's body, for nobody would hear that its
 // digest is not known.
-bool redlock_server::undo_over(server_request const& request, std::unique_ptr<redis_link> link)
+bool redlock_server::undo_over(server_request const& request, std::unique_ptr<redis_link> link,
+                               milliseconds limit)
 {
-    auto const end = steady::now() + late_limit;
+    auto const end = steady::now() + limit;
     try {
         run_script_body(*link, *request.what, request.keys, request.arguments, end);
-        give_back(std::move(link));
+        pool_->give_back(std::move(link));
         return true;
     } catch (link_failure const& failure) {
         return failure.sent() && steady::now() >= end;
     }
 }
 
-bool redlock_server::try_undo(server_request const& request)
+bool redlock_server::try_undo(server_request const& request, milliseconds limit)
 try {
-    auto link = pool_->take(address_, steady::now() + late_limit);
-    return undo_over(request, std::move(link));
+    auto link = pool_->take(address_, steady::now() + limit);
+    return undo_over(request, std::move(link), limit);
 } catch (link_failure const&) {
     return false;
-}
-
-void redlock_server::give_back(std::unique_ptr<redis_link> link) noexcept
-try {
-    if (link && link->settled())
-        pool_->give_back(std::move(link));
-} catch (std::exception const&) { // no memory: it is closed
 }
 
 // Told once, not with every request.

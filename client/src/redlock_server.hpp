@@ -50,12 +50,9 @@ class redlock_server {
     /// Runs what takes back, or completes, a request that was sent over `link`, so that it is
     /// executed after that one: behind it on the same connection, or, where that is broken, at
     /// `expired`, when it is not executed any more. A server that cannot be reached for a while is
-    /// left to the TTL.
+    /// left to the TTL; one that did not answer last time at once, but by a few that keep trying.
     void undo(server_request const& request, std::unique_ptr<redis_link> link,
               steady::time_point expired) noexcept;
-
-    /// A connection that is of use no more here.
-    void give_back(std::unique_ptr<redis_link> link) noexcept;
 
     /// It answered last time, or has not been asked yet.
     bool takes_part() const noexcept { return takes_part_; }
@@ -65,14 +62,16 @@ class redlock_server {
   private:
     server_answer run(server_request const& request, steady::time_point deadline,
                       std::unique_ptr<redis_link>& link);
-    bool undo_over(server_request const& request, std::unique_ptr<redis_link> link);
-    bool try_undo(server_request const& request);
+    bool undo_over(server_request const& request, std::unique_ptr<redis_link> link,
+                   milliseconds limit);
+    bool try_undo(server_request const& request, milliseconds limit);
     void note(server_answer const& answer);
 
     std::shared_ptr<redis_pool> const pool_;
     std::shared_ptr<observer> const observer_;
     redis_address const address_;
     std::atomic<bool> takes_part_{true};
+    std::atomic<int> undoing_{0}; // how many undo() at this moment
 
     worker_pool workers_; // last: its jobs use the rest
 };

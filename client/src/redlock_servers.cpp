@@ -24,7 +24,7 @@ struct round_part {
             auto const answer = server.ask(request, deadline, link);
             bool const counted = round->hand_in(number, answer) && rules->counts(answer);
             if (counted || !rules->leaves_something(answer))
-                server.give_back(std::move(link));
+                server.pool().give_back(std::move(link));
             else
                 server.undo(rules->undo, std::move(link), expired());
         } catch (std::exception const&) { // no memory: nobody knows how far it came

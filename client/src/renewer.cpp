@@ -128,22 +128,24 @@ void renewer::schedule::forget(lease const* one) noexcept
 // By then there is no lease, since each keeps the renewer alive: no thread waits for a server.
 void renewer::schedule::end()
 {
-    std::list<std::thread> threads;
+    std::list<std::thread> helpers; // spliced, which needs no memory
     {
         std::lock_guard const guard{mutex_};
         ending_ = true;
-        threads.splice(threads.end(), helpers_);
-        threads.splice(threads.end(), ended_helpers_);
-        threads.push_back(std::move(keeper_));
+        helpers.splice(helpers.end(), helpers_);
+        helpers.splice(helpers.end(), ended_helpers_);
     }
     first_changed_.notify_all();
     work_came_.notify_all();
-    for (auto& one : threads) {
+    auto const wait_for = [](std::thread& one) {
         if (one.get_id() == std::this_thread::get_id())
             one.detach();
         else if (one.joinable())
             one.join();
-    }
+    };
+    for (auto& one : helpers)
+        wait_for(one);
+    wait_for(keeper_);
 }
 
 void renewer::schedule::keep_time()

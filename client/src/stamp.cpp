@@ -42,12 +42,13 @@ std::string stamp::condition() const
 // commit. It takes all the parameters, and each must have a type even where only the assignments
 // use it.
 std::string stamp::newer_rows(std::string const& table, std::string const& where,
-                              std::size_t arguments) const
+                              std::initializer_list<char const*> types) const
 {
     auto sql = "SELECT max(" + column_ + ") FROM " + table + " WHERE (" + where + ") AND " +
                column_ + " > " + std::to_string(token_);
-    for (std::size_t i = 1; i <= arguments; ++i)
-        sql += " AND (true OR $" + std::to_string(i) + "::text IS NULL)";
+    int number = 0;
+    for (auto const* type : types)
+        sql += " AND (true OR $" + std::to_string(++number) + "::" + type + " IS NULL)";
     return sql;
 }
 

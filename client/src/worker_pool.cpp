@@ -44,10 +44,11 @@ void worker_pool::run()
         --idle_;
         if (jobs_.empty())
             return;
-        auto const job = std::move(jobs_.front());
+        auto job = std::move(jobs_.front());
         jobs_.pop_front();
         guard.unlock();
         job();
+        job = nullptr; // what it had goes without the mutex
         guard.lock();
     }
 }

@@ -104,6 +104,25 @@ TEST_F(fallback, both_away_is_told_with_both_reasons)
     }
 }
 
+// Redis may have granted the lock, and may yet.
+TEST_F(fallback, a_redis_that_did_not_answer_leaves_it_unknown_where_postgresql_is_away)
+{
+    test_support::tcp_proxy to_redis{server.socket_path()};
+    test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
+    redis_locks through{to_redis.url()};
+    client cut_off{through,
+                   "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
+                       std::to_string(to_postgres.port()),
+                   {.attempt_timeout = 2s, .idle_connections = 0}};
+    cut_off.acquire(resource, {.wait = 120s}).release(); // a block is at hand
+    to_postgres.refuse();
+    to_postgres.cut_all();
+    to_redis.hold_replies();
+    EXPECT_THROW(cut_off.try_acquire(resource), outcome_unknown);
+    EXPECT_GT(to_redis.bytes_held(), 0u);
+    to_redis.release();
+}
+
 TEST_F(fallback, a_frozen_redis_is_fallen_back_from_too)
 {
     client impatient{redis, shared_postgres().conninfo(), {.attempt_timeout = 400ms}};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 namespace fencelock::test {
@@ -82,6 +83,36 @@ TEST_F(faults, an_acquire_whose_reply_never_comes_is_released)
     EXPECT_THROW(impatient.try_acquire(resource, {.ttl = 1h}), outcome_unknown);
     proxy.release();
     EXPECT_TRUE(wait_until([&] { return !shared_redis().command({"GET", lock_key(resource)}); }));
+}
+
+TEST_F(faults,
+       an_acquire_whose_first_request_was_not_answered_is_unknown_where_no_block_is_to_be_had)
+{
+    test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
+    client through{redis,
+                   "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
+                       std::to_string(to_postgres.port()),
+                   {.fall_back = false}};
+    through.acquire(new_resource(), {.wait = 120s}).release(); // knows the database by now
+    to_postgres.refuse();
+    to_postgres.cut_all();
+    proxy.drop_next_reply(lock_key(resource));
+    EXPECT_THROW(through.try_acquire(resource), outcome_unknown);
+    EXPECT_EQ(proxy.replies_dropped(), 1u);
+}
+
+TEST_F(faults, an_acquire_that_was_not_answered_once_stays_unknown_while_it_is_tried_again)
+{
+    client impatient{
+        redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 1s}};
+    impatient.acquire(resource, {.wait = 120s}).release(); // connected by now
+    proxy.hold_replies();
+    auto taken = std::async(std::launch::async,
+                            [&] { return impatient.try_acquire(resource, {.wait = 3s}); });
+    EXPECT_TRUE(wait_until([&] { return proxy.bytes_held() > 0; }));
+    proxy.refuse();
+    proxy.cut_all();
+    EXPECT_THROW(taken.get(), outcome_unknown);
 }
 
 TEST_F(faults, an_unreachable_server_is_told_at_once)

@@ -163,6 +163,7 @@ TEST_F(lock_sets, a_move_takes_the_locks_along)
     auto first = locks.acquire(std::vector{a});
     lock_set second{std::move(first)};
     EXPECT_FALSE(first.held());
+    EXPECT_LT(first.valid_until(), std::chrono::steady_clock::now());
     EXPECT_THROW(first.transaction([](pqxx::work&) {}), lock_lost);
     EXPECT_TRUE(second.held());
     second = locks.acquire(std::vector{b});

@@ -164,6 +164,9 @@ TEST(redis_url, bad_ones_are_refused_without_repeating_them)
                             "redis+cluster://n1/1",
                             "redis+cluster://n1?sentinel_user=hunter2",
                             "redis+else://n1",
+                            "redis://u:hunter2%00@h",
+                            "unix:///p%00",
+                            "rediss://h?ca_file=/ca.pem%00",
                             "redisss://h"}) {
         try {
             redis_locks{url};

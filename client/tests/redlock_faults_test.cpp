@@ -189,6 +189,35 @@ TEST_F(redlock_faults, a_lost_grant_is_no_grant_and_its_token_is_given_up)
     EXPECT_TRUE(nothing_is_left());
 }
 
+TEST_F(redlock_faults, a_lost_grant_leaves_it_unknown_where_no_other_token_is_to_be_had)
+{
+    test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
+    client through{group,
+                   "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
+                       std::to_string(to_postgres.port()),
+                   {.fall_back = false, .attempt_timeout = 6s}};
+    acquire_everywhere(through, {.wait = 120s}).release(); // connected, and nothing on its way
+    EXPECT_TRUE(nothing_is_left());
+    std::future<std::optional<lock>> taken;
+    {
+        issue_blocker blocker{resource};
+        taken = std::async(std::launch::async, [&] { return through.try_acquire(resource); });
+        EXPECT_TRUE(blocker.somebody_waits());
+        for (std::size_t i = 0; i < 3; ++i)
+            proxy(i).hold_replies();
+    }
+    for (std::size_t i = 0; i < 3; ++i) // granted, and nobody hears of it
+        EXPECT_TRUE(wait_until([&] { return proxy(i).bytes_held() > 0; }));
+    to_postgres.refuse();
+    to_postgres.cut_all();
+    for (std::size_t i = 0; i < 3; ++i) {
+        proxy(i).cut_all();
+        proxy(i).release();
+    }
+    EXPECT_THROW(taken.get(), outcome_unknown);
+    EXPECT_TRUE(nothing_is_left());
+}
+
 TEST_F(redlock_faults, one_lost_grant_is_undone_and_leaves_a_lease_of_the_others)
 {
     quick.acquire(resource, {.wait = 120s}).release();

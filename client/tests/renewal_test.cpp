@@ -198,6 +198,43 @@ TEST(renewal, that_was_not_answered_is_taken_back_when_the_lease_is_lost)
     EXPECT_GT(locks.counters().failed_renewals, 0U);
 }
 
+// Made by the holder itself, and under way until its lease has been told lost.
+class belated_issuer final : public memory_issuer {
+  public:
+    explicit belated_issuer(bool answers) : answers_{answers} {}
+
+    std::atomic<bool> is_lost{false};
+
+  private:
+    void while_renewing(held_lease const&, clock::time_point) override
+    {
+        EXPECT_TRUE(wait_until([this] { return is_lost.load(); }));
+        if (!answers_)
+            throw outcome_unknown{"no answer"};
+    }
+
+    bool const answers_;
+};
+
+TEST(renewal, by_the_holder_that_is_answered_too_late_or_never_is_taken_back)
+{
+    for (bool const answers : {false, true}) {
+        auto const issuer = std::make_shared<belated_issuer>(answers);
+        client locks{issuer, shared_postgres().conninfo()};
+        auto lock = locks.acquire(
+            "r", {.ttl = 1s, .wait = 120s, .renew = false, .on_lost = [&](lock_lost const&) {
+                      issuer->is_lost = true;
+                  }});
+        try {
+            EXPECT_FALSE(lock.renew());
+        } catch (outcome_unknown const&) {
+            EXPECT_FALSE(answers);
+        }
+        bool const was_asked_for = issuer->renewals_begun() == 1; // else it was too late for that
+        EXPECT_EQ(issuer->is_released(lock.token()), was_asked_for);
+    }
+}
+
 TEST(renewal, of_a_lease_that_was_released_leaves_nothing_behind)
 {
     auto const issuer = std::make_shared<memory_issuer>();

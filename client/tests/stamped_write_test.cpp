@@ -44,6 +44,28 @@ TEST_F(stamps, write_the_token_and_refuse_rows_of_a_newer_holder)
     tx.commit();
 }
 
+// As libpqxx sends them: in binary, and so not to be read as text.
+TEST_F(stamps, take_bytes_as_arguments)
+{
+    shared_postgres().query("CREATE TABLE blobs (name text, content bytea, fence_token bigint)");
+    shared_postgres().query("INSERT INTO blobs VALUES ('" + resource + "', '', NULL)");
+    auto lock = locks.acquire(resource);
+#if PQXX_VERSION_MAJOR >= 7
+    std::basic_string<std::byte> const content{std::byte{0}, std::byte{0xFF}, std::byte{'\\'}};
+#else
+    pqxx::binarystring const content{std::string{"\0\xFF\\", 3}};
+#endif
+    lock.transaction([&](pqxx::work& tx) {
+        EXPECT_EQ(lock.stamp().update(tx, "blobs", "content = $1", "name = $2", content, resource),
+                  1u);
+        EXPECT_EQ(lock.stamp().update(tx, "blobs", "content = $1 || $1", "content = $1", content),
+                  1u);
+    });
+    EXPECT_EQ(shared_postgres().query("SELECT encode(content, 'hex') FROM blobs"), "00ff5c00ff5c");
+    EXPECT_EQ(shared_postgres().query("SELECT fence_token FROM blobs"),
+              std::to_string(lock.token()));
+}
+
 TEST_F(stamps, on_a_guarded_table_are_accepted_without_a_claim)
 {
     auto lock = locks.acquire(resource);

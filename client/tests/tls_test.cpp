@@ -114,6 +114,25 @@ TEST_F(tls, sentinels_and_the_primary_that_they_name_are_trusted_alike)
               std::string::npos);
 }
 
+TEST_F(tls, a_sentinel_that_is_not_trusted_does_not_keep_the_others_from_being_asked)
+{
+    tls_server const primary{false};
+    auto const sentinel_for = [&](std::string const& name) {
+        return tls_server{false,
+                          name,
+                          {"--sentinel", "--tls-replication", "yes"},
+                          "sentinel monitor primary 127.0.0.1 " + std::to_string(primary.port) +
+                              " 1\n"};
+    };
+    auto const strange = sentinel_for("DNS:strange.example");
+    auto const known = sentinel_for("IP:127.0.0.1");
+    auto const both = strange.url("rediss+sentinel") + ",127.0.0.1:" + std::to_string(known.port);
+    locks_work(both + "/primary", {.ca_file = authority()});
+    EXPECT_NE(refusal_of(strange.url("rediss+sentinel") + "/primary", {.ca_file = authority()})
+                  .find("IP address mismatch"),
+              std::string::npos);
+}
+
 TEST_F(tls, a_cluster_is_used_by_tls_throughout)
 {
     tls_server const node{

@@ -117,7 +117,8 @@ class FENCELOCK_EXPORT client {
     /// 1 to 1024 bytes of UTF-8 without NUL. Returns or throws by the later of options.wait and the
     /// attempt timeout, give or take the time to connect to PostgreSQL. Throws invalid_argument
     /// (nothing was sent), issuer_unavailable (nothing was taken), lock_lost (the TTL was over
-    /// before the lock could be handed over), outcome_unknown, configuration_error; with `confirm` also what lock::confirm() throws.
+    /// before the lock could be handed over), outcome_unknown, configuration_error; with `confirm`
+    /// also what lock::confirm() throws.
     std::optional<lock> try_acquire(std::string const& resource,
                                     acquire_options const& options = {});
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -53,8 +54,8 @@ class FENCELOCK_EXPORT stamp {
                          "UPDATE " + table + " SET " + assignments + ", " + assignment() +
                              " WHERE (" + where + ") AND " + condition(),
                          arguments...);
-        refuse_newer(
-            detail::exec(tx, newer_rows(table, where, sizeof...(arguments)), arguments...));
+        refuse_newer(detail::exec(
+            tx, newer_rows(table, where, {detail::parameter_type<Arguments>()...}), arguments...));
         return static_cast<std::size_t>(written.affected_rows());
     }
 
@@ -65,14 +66,14 @@ class FENCELOCK_EXPORT stamp {
     {
         auto const written = detail::exec(
             tx, "DELETE FROM " + table + " WHERE (" + where + ") AND " + condition(), arguments...);
-        refuse_newer(
-            detail::exec(tx, newer_rows(table, where, sizeof...(arguments)), arguments...));
+        refuse_newer(detail::exec(
+            tx, newer_rows(table, where, {detail::parameter_type<Arguments>()...}), arguments...));
         return static_cast<std::size_t>(written.affected_rows());
     }
 
   private:
     std::string newer_rows(std::string const& table, std::string const& where,
-                           std::size_t arguments) const;
+                           std::initializer_list<char const*> types) const;
     void refuse_newer(pqxx::result const& found) const;
 
     std::string resource_;

@@ -15,8 +15,8 @@ certificates::certificates()
             "ca.pem");
 }
 
-std::filesystem::path certificates::issue(const std::string& name,
-                                          const std::string& alternative_name) const
+std::filesystem::path certificates::issue(std::string const& name,
+                                          std::string const& alternative_name) const
 {
     std::ofstream{directory_.path() / (name + ".ext")} << "subjectAltName=" << alternative_name
                                                        << "\n";
@@ -27,24 +27,24 @@ std::filesystem::path certificates::issue(const std::string& name,
     return directory_.path() / (name + ".pem");
 }
 
-std::filesystem::path certificates::key_of(const std::filesystem::path& certificate)
+std::filesystem::path certificates::key_of(std::filesystem::path const& certificate)
 {
     return std::filesystem::path{certificate}.replace_extension(".key");
 }
 
 // Words with a dot are files of the directory, but for subjects.
-void certificates::openssl(const std::string& arguments) const
+void certificates::openssl(std::string const& arguments) const
 {
-    const auto program = find_program("openssl");
+    auto const program = find_program("openssl");
     if (!program)
         throw std::runtime_error{"the program openssl is not installed"};
-    const auto log = directory_.path() / "openssl.log";
+    auto const log = directory_.path() / "openssl.log";
     child_options child;
     child.argv = {program->string()};
     child.output = log;
     std::istringstream words{arguments};
     for (std::string word; words >> word;) {
-        const bool is_file = word[0] != '/' && word.find('.') != std::string::npos;
+        bool const is_file = word[0] != '/' && word.find('.') != std::string::npos;
         child.argv.push_back(is_file ? (directory_.path() / word).string() : word);
     }
     child_process process{child};

@@ -15,13 +15,13 @@ class certificates {
 
     // A certificate with its key. `alternative_name` as openssl writes it: DNS:redis.example,
     // IP:127.0.0.1. Returns the certificate's file; the key's is key_of() that.
-    std::filesystem::path issue(const std::string& name, const std::string& alternative_name) const;
-    [[nodiscard]] static std::filesystem::path key_of(const std::filesystem::path& certificate);
+    std::filesystem::path issue(std::string const& name, std::string const& alternative_name) const;
+    [[nodiscard]] static std::filesystem::path key_of(std::filesystem::path const& certificate);
 
     [[nodiscard]] std::filesystem::path authority() const { return directory_.path() / "ca.pem"; }
 
   private:
-    void openssl(const std::string& arguments) const;
+    void openssl(std::string const& arguments) const;
 
     temporary_directory directory_{"fencelock-tls"};
 };

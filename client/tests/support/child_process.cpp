@@ -39,9 +39,9 @@ struct launch {
     pid_t parent;
 };
 
-identity identity_of(const std::string& user)
+identity identity_of(std::string const& user)
 {
-    const passwd* entry = getpwnam(user.c_str());
+    passwd const* entry = getpwnam(user.c_str());
     if (entry == nullptr)
         throw std::runtime_error{"no user \"" + user + "\" on this machine"};
     identity who{entry->pw_uid, entry->pw_gid, {}};
@@ -53,16 +53,16 @@ identity identity_of(const std::string& user)
     return who;
 }
 
-std::vector<std::string> merged_environment(const std::vector<std::string>& overrides)
+std::vector<std::string> merged_environment(std::vector<std::string> const& overrides)
 {
-    const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
+    auto const name_of = [](std::string const& entry) { return entry.substr(0, entry.find('=')); };
     std::vector<std::string> merged;
-    for (const auto& entry : overrides)
+    for (auto const& entry : overrides)
         if (entry.find('=') != std::string::npos)
             merged.push_back(entry);
     for (char** entry = environ; *entry != nullptr; ++entry) {
         bool overridden = false;
-        for (const auto& other : overrides)
+        for (auto const& other : overrides)
             overridden = overridden || name_of(other) == name_of(*entry);
         if (!overridden)
             merged.emplace_back(*entry);
@@ -76,12 +76,12 @@ void close_inherited_descriptors()
     if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0)
         return;
 #endif
-    const long limit = sysconf(_SC_OPEN_MAX);
+    long const limit = sysconf(_SC_OPEN_MAX);
     for (int fd = 3; fd < (limit > 0 && limit < 65536 ? limit : 65536); ++fd)
         close(fd);
 }
 
-[[noreturn]] void run_child(const launch& plan)
+[[noreturn]] void run_child(launch const& plan)
 {
     constexpr int cannot_start = 127;
     setpgid(0, 0); // a Ctrl-C at the terminal is for the test, which then stops its servers
@@ -97,8 +97,8 @@ void close_inherited_descriptors()
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     (void)signal(SIGPIPE, SIG_DFL);
-    const int input = open("/dev/null", O_RDONLY);
-    const int output = open(plan.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    int const input = open("/dev/null", O_RDONLY);
+    int const output = open(plan.output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (input < 0 || output < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 ||
         dup2(output, 2) < 0 || chdir("/") != 0)
         _exit(cannot_start);
@@ -114,7 +114,7 @@ int status_from(int raw)
 
 } // namespace
 
-child_process::child_process(const child_options& options) : owner_pid_{getpid()}
+child_process::child_process(child_options const& options) : owner_pid_{getpid()}
 {
     launch plan{{},
                 merged_environment(options.environment),
@@ -123,7 +123,7 @@ child_process::child_process(const child_options& options) : owner_pid_{getpid()
                 options.output.empty() ? "/dev/null" : options.output.string(),
                 options.signal_on_parent_death,
                 owner_pid_};
-    for (const auto& argument : options.argv)
+    for (auto const& argument : options.argv)
         plan.argv.push_back(const_cast<char*>(argument.c_str()));
     plan.argv.push_back(nullptr);
     for (auto& entry : plan.environment)
@@ -153,7 +153,7 @@ bool child_process::running()
     if (status_)
         return false;
     int raw = 0;
-    const pid_t ended = waitpid(pid_, &raw, WNOHANG);
+    pid_t const ended = waitpid(pid_, &raw, WNOHANG);
     if (ended == pid_)
         status_ = status_from(raw);
     else if (ended < 0 && errno == ECHILD)
@@ -174,20 +174,20 @@ std::optional<int> child_process::wait(std::chrono::milliseconds limit)
     return status_;
 }
 
-std::optional<std::filesystem::path> find_program(const std::string& program)
+std::optional<std::filesystem::path> find_program(std::string const& program)
 {
-    const char* path = std::getenv("PATH");
+    char const* path = std::getenv("PATH");
     std::istringstream directories{std::string{path == nullptr ? "" : path} +
                                    ":/usr/local/bin:/usr/bin:/bin:/usr/sbin"};
     for (std::string directory; std::getline(directories, directory, ':');) {
-        const auto candidate = std::filesystem::path{directory} / program;
+        auto const candidate = std::filesystem::path{directory} / program;
         if (!directory.empty() && access(candidate.c_str(), X_OK) == 0)
             return candidate;
     }
     return std::nullopt;
 }
 
-std::string tail_of(const std::filesystem::path& file, std::size_t bytes)
+std::string tail_of(std::filesystem::path const& file, std::size_t bytes)
 {
     std::ifstream in{file, std::ios::binary};
     std::string text{std::istreambuf_iterator<char>{in}, {}};

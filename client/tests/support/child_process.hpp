@@ -21,10 +21,10 @@ struct child_options {
 // death follow the *thread* that started it: start servers on a thread that outlives them.
 class child_process {
   public:
-    explicit child_process(const child_options& options);
+    explicit child_process(child_options const& options);
     ~child_process(); // SIGKILL where it still runs
-    child_process(const child_process&) = delete;
-    child_process& operator=(const child_process&) = delete;
+    child_process(child_process const&) = delete;
+    child_process& operator=(child_process const&) = delete;
 
     [[nodiscard]] pid_t pid() const { return pid_; }
     [[nodiscard]] bool running(); // also collects the status of one that has ended
@@ -41,9 +41,9 @@ class child_process {
 };
 
 // Where `program` lies in PATH or in the usual directories; nullopt where it is not installed.
-std::optional<std::filesystem::path> find_program(const std::string& program);
+std::optional<std::filesystem::path> find_program(std::string const& program);
 
 // The end of a log, for error messages.
-std::string tail_of(const std::filesystem::path& file, std::size_t bytes = 4000);
+std::string tail_of(std::filesystem::path const& file, std::size_t bytes = 4000);
 
 } // namespace fencelock::test_support

@@ -35,12 +35,12 @@ std::optional<std::string> server_user()
     return "postgres";
 }
 
-void give_to_server_user(const std::filesystem::path& directory)
+void give_to_server_user(std::filesystem::path const& directory)
 {
-    const auto user = server_user();
+    auto const user = server_user();
     if (!user)
         return;
-    const passwd* entry = getpwnam(user->c_str());
+    passwd const* entry = getpwnam(user->c_str());
     if (entry == nullptr)
         throw std::runtime_error{"no user \"postgres\" on this machine"};
     if (chown(directory.c_str(), entry->pw_uid, entry->pw_gid) != 0)
@@ -53,13 +53,13 @@ std::vector<std::string> server_environment()
     return {"LC_ALL=C", "PGDATA", "PGPORT", "PGHOST", "PGOPTIONS", "PGSERVICE"};
 }
 
-std::string first_line_of(const std::string& command)
+std::string first_line_of(std::string const& command)
 {
     std::array<char, 4096> line{};
     FILE* pipe = popen(command.c_str(), "r"); // NOLINT(cert-env33-c): of this test's own making
     if (pipe == nullptr)
         return {};
-    const bool read = std::fgets(line.data(), line.size(), pipe) != nullptr;
+    bool const read = std::fgets(line.data(), line.size(), pipe) != nullptr;
     pclose(pipe);
     std::string text = read ? line.data() : "";
     while (!text.empty() && text.back() == '\n')
@@ -73,8 +73,8 @@ std::filesystem::path newest_installed()
     std::filesystem::path newest;
     long highest = 0;
     std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator{"/usr/lib/postgresql", none}) {
-        const auto version = std::strtol(entry.path().filename().c_str(), nullptr, 10);
+    for (auto const& entry : std::filesystem::directory_iterator{"/usr/lib/postgresql", none}) {
+        auto const version = std::strtol(entry.path().filename().c_str(), nullptr, 10);
         if (version > highest && std::filesystem::exists(entry.path() / "bin" / "initdb")) {
             highest = version;
             newest = entry.path() / "bin";
@@ -87,7 +87,7 @@ std::filesystem::path newest_installed()
 
 std::filesystem::path postgres_server::bin_directory()
 {
-    const char* chosen = std::getenv("PG_CONFIG");
+    char const* chosen = std::getenv("PG_CONFIG");
     if (chosen == nullptr || *chosen == '\0') {
         if (auto newest = newest_installed(); !newest.empty())
             return newest;
@@ -110,8 +110,8 @@ postgres_server::postgres_server(postgres_options options)
         try {
             start();
             return;
-        } catch (const std::runtime_error&) {
-            const bool taken = tail_of(log_file()).find("already in use") != std::string::npos;
+        } catch (std::runtime_error const&) {
+            bool const taken = tail_of(log_file()).find("already in use") != std::string::npos;
             if (!taken || attempt == 20)
                 throw;
             std::filesystem::remove(log_file());
@@ -149,7 +149,7 @@ void postgres_server::start()
     if (running())
         return;
     launch();
-    const bool up = wait_until([this] { return !running() || accepts(); });
+    bool const up = wait_until([this] { return !running() || accepts(); });
     if (up && running())
         return;
     process_.reset();
@@ -162,7 +162,7 @@ void postgres_server::launch()
 {
     child_options child;
     child.argv = {(bin_directory_ / "postgres").string(), "-D", data_directory().string()};
-    const auto add = [&child](const std::string& setting) {
+    auto const add = [&child](std::string const& setting) {
         child.argv.insert(child.argv.end(), {"-c", setting});
     };
     add("port=" + std::to_string(port_));
@@ -171,7 +171,7 @@ void postgres_server::launch()
     add(std::string{"fsync="} + (options_.fsync ? "on" : "off"));
     add("shared_buffers=32MB"); // several at once on a small machine
     add("log_line_prefix=%m [%p] %q%a ");
-    for (const auto& setting : options_.settings)
+    for (auto const& setting : options_.settings)
         add(setting);
     child.environment = server_environment();
     child.output = log_file();
@@ -212,7 +212,7 @@ void postgres_server::restart()
     start();
 }
 
-void postgres_server::set(const std::string& setting)
+void postgres_server::set(std::string const& setting)
 {
     options_.settings.push_back(setting);
 }
@@ -249,34 +249,34 @@ std::filesystem::path postgres_server::log_file() const
     return directory_.path() / "postgres.log";
 }
 
-std::string postgres_server::conninfo(const std::string& database) const
+std::string postgres_server::conninfo(std::string const& database) const
 {
     return "host=" + socket_directory().string() + " port=" + std::to_string(port_) +
            " user=postgres dbname='" + database + "'";
 }
 
-std::string postgres_server::tcp_conninfo(const std::string& database) const
+std::string postgres_server::tcp_conninfo(std::string const& database) const
 {
     return "host=127.0.0.1 port=" + std::to_string(port_) + " user=postgres dbname='" + database +
            "'";
 }
 
-void postgres_server::create_database(const std::string& name) const
+void postgres_server::create_database(std::string const& name) const
 {
     std::string quoted;
-    for (const char c : name)
+    for (char const c : name)
         quoted += c == '"' ? std::string{"\"\""} : std::string{c};
     query("CREATE DATABASE \"" + quoted + "\"");
 }
 
-std::optional<std::string> postgres_server::query(const std::string& sql,
-                                                  const std::string& database) const
+std::optional<std::string> postgres_server::query(std::string const& sql,
+                                                  std::string const& database) const
 {
-    const connection_ptr connection{PQconnectdb(conninfo(database).c_str())};
+    connection_ptr const connection{PQconnectdb(conninfo(database).c_str())};
     if (PQstatus(connection.get()) != CONNECTION_OK)
         throw std::runtime_error{PQerrorMessage(connection.get())};
-    const result_ptr result{PQexec(connection.get(), sql.c_str())};
-    const auto status = PQresultStatus(result.get());
+    result_ptr const result{PQexec(connection.get(), sql.c_str())};
+    auto const status = PQresultStatus(result.get());
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
         throw std::runtime_error{PQerrorMessage(connection.get())};
     if (PQntuples(result.get()) == 0 || PQgetisnull(result.get(), 0, 0) != 0)

@@ -28,7 +28,7 @@ class postgres_server {
     void stop();    // fast shutdown: sessions are ended, their transactions rolled back
     void crash();   // immediate shutdown: the next start recovers from the WAL
     void restart(); // stop and start
-    void set(const std::string& setting); // "name=value", from the next start on
+    void set(std::string const& setting); // "name=value", from the next start on
     [[nodiscard]] bool running();
 
     [[nodiscard]] pid_t pid() const; // the postmaster's; throws where it was stopped
@@ -37,14 +37,14 @@ class postgres_server {
     [[nodiscard]] std::filesystem::path socket_path() const;
     [[nodiscard]] std::filesystem::path data_directory() const;
     [[nodiscard]] std::filesystem::path log_file() const;
-    [[nodiscard]] std::string conninfo(const std::string& database = "postgres") const;
-    [[nodiscard]] std::string tcp_conninfo(const std::string& database = "postgres") const;
+    [[nodiscard]] std::string conninfo(std::string const& database = "postgres") const;
+    [[nodiscard]] std::string tcp_conninfo(std::string const& database = "postgres") const;
 
-    void create_database(const std::string& name) const;
+    void create_database(std::string const& name) const;
     // Runs SQL through a connection of its own, independent of the code under test. The first
     // column of the first row; nullopt for NULL or no row. Throws with the server's message.
-    std::optional<std::string> query(const std::string& sql,
-                                     const std::string& database = "postgres") const;
+    std::optional<std::string> query(std::string const& sql,
+                                     std::string const& database = "postgres") const;
 
     // Where postgres, initdb, psql ... are.
     static std::filesystem::path bin_directory();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t slots = 16384;
 
-void need(bool reached, const std::string& what)
+void need(bool reached, std::string const& what)
 {
     if (!reached)
         throw std::runtime_error{"the cluster does not get so far: " + what};
@@ -46,7 +46,7 @@ void redis_nodes::meet()
 {
     for (std::size_t i = 1; i < size(); ++i)
         nodes_[i]->command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes_[0]->port())});
-    const auto all = "cluster_known_nodes:" + std::to_string(size()) + "\r";
+    auto const all = "cluster_known_nodes:" + std::to_string(size()) + "\r";
     for (std::size_t i = 0; i < size(); ++i)
         need(wait_until([&] {
                  return says(i, {"CLUSTER", "INFO"}, "cluster_state:ok") &&
@@ -72,15 +72,15 @@ void redis_nodes::add_replicas()
     }
 }
 
-bool redis_nodes::says(std::size_t node, const std::vector<std::string>& command,
-                       const std::string& what) const
+bool redis_nodes::says(std::size_t node, std::vector<std::string> const& command,
+                       std::string const& what) const
 try {
     return nodes_[node]->command(command).value_or("").find(what) != std::string::npos;
-} catch (const std::runtime_error&) { // not now
+} catch (std::runtime_error const&) { // not now
     return false;
 }
 
-int redis_nodes::slot_of(const std::string& key) const
+int redis_nodes::slot_of(std::string const& key) const
 {
     return std::stoi(nodes_[0]->command({"CLUSTER", "KEYSLOT", key}).value());
 }

@@ -17,10 +17,10 @@ class redis_nodes {
                          std::vector<std::string> arguments = {});
 
     redis_server& operator[](std::size_t node) { return *nodes_[node]; }
-    const redis_server& operator[](std::size_t node) const { return *nodes_[node]; }
+    redis_server const& operator[](std::size_t node) const { return *nodes_[node]; }
     [[nodiscard]] std::size_t size() const { return nodes_.size(); }
 
-    [[nodiscard]] int slot_of(const std::string& key) const;
+    [[nodiscard]] int slot_of(std::string const& key) const;
     // The primary that has had the slot from the start.
     [[nodiscard]] std::size_t first_owner_of(int slot) const;
     [[nodiscard]] std::string id_of(std::size_t node) const;
@@ -34,8 +34,8 @@ class redis_nodes {
     void give_slots();
     void meet();
     void add_replicas();
-    [[nodiscard]] bool says(std::size_t node, const std::vector<std::string>& command,
-                            const std::string& what) const;
+    [[nodiscard]] bool says(std::size_t node, std::vector<std::string> const& command,
+                            std::string const& what) const;
 
     std::size_t primaries_;
     std::vector<std::unique_ptr<redis_server>> nodes_;

@@ -35,13 +35,13 @@ class blocked_sigpipe {
     }
     ~blocked_sigpipe()
     {
-        const timespec at_once{};
+        timespec const at_once{};
         while (sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) {
         }
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     }
-    blocked_sigpipe(const blocked_sigpipe&) = delete;
-    blocked_sigpipe& operator=(const blocked_sigpipe&) = delete;
+    blocked_sigpipe(blocked_sigpipe const&) = delete;
+    blocked_sigpipe& operator=(blocked_sigpipe const&) = delete;
 
   private:
     sigset_t pipe_{};
@@ -51,9 +51,9 @@ class blocked_sigpipe {
 std::string server_program()
 {
     std::vector<std::string> names{"redis-server", "valkey-server"};
-    if (const char* chosen = std::getenv("FENCELOCK_REDIS_SERVER"); chosen != nullptr && *chosen)
+    if (char const* chosen = std::getenv("FENCELOCK_REDIS_SERVER"); chosen != nullptr && *chosen)
         names = {chosen};
-    for (const auto& name : names) {
+    for (auto const& name : names) {
         if (name.find('/') != std::string::npos)
             return name;
         if (auto found = find_program(name))
@@ -62,11 +62,11 @@ std::string server_program()
     throw std::runtime_error{names.front() + " is not installed"};
 }
 
-reply_ptr ask(redisContext* context, const std::vector<std::string>& arguments)
+reply_ptr ask(redisContext* context, std::vector<std::string> const& arguments)
 {
-    std::vector<const char*> texts;
+    std::vector<char const*> texts;
     std::vector<std::size_t> lengths;
-    for (const auto& argument : arguments) {
+    for (auto const& argument : arguments) {
         texts.push_back(argument.data());
         lengths.push_back(argument.size());
     }
@@ -74,7 +74,7 @@ reply_ptr ask(redisContext* context, const std::vector<std::string>& arguments)
         redisCommandArgv(context, static_cast<int>(texts.size()), texts.data(), lengths.data()))};
 }
 
-std::optional<std::string> text_of(const redisReply& reply)
+std::optional<std::string> text_of(redisReply const& reply)
 {
     switch (reply.type) {
     case REDIS_REPLY_NIL:
@@ -98,7 +98,7 @@ bool is_stopped(pid_t pid)
     std::ifstream in{"/proc/" + std::to_string(pid) + "/stat"};
     std::string line;
     std::getline(in, line);
-    const auto end_of_name = line.rfind(')');
+    auto const end_of_name = line.rfind(')');
     return end_of_name != std::string::npos && line.size() > end_of_name + 2 &&
            line[end_of_name + 2] == 'T';
 }
@@ -112,8 +112,8 @@ redis_server::redis_server(redis_options options) : options_{std::move(options)}
         try {
             start();
             return;
-        } catch (const std::runtime_error&) {
-            const bool taken = tail_of(log_file()).find("already in use") != std::string::npos;
+        } catch (std::runtime_error const&) {
+            bool const taken = tail_of(log_file()).find("already in use") != std::string::npos;
             if (!taken || attempt == 20)
                 throw;
             std::filesystem::remove(log_file());
@@ -129,7 +129,7 @@ void redis_server::start()
     if (running())
         return;
     launch();
-    const bool up = wait_until([this] { return !running() || answers(); });
+    bool const up = wait_until([this] { return !running() || answers(); });
     if (up && running())
         return;
     process_.reset();
@@ -164,7 +164,7 @@ bool redis_server::answers() const
 {
     try {
         return command({"PING"}) == "PONG";
-    } catch (const std::runtime_error&) {
+    } catch (std::runtime_error const&) {
         return false;
     }
 }
@@ -194,7 +194,7 @@ void redis_server::restart()
 void redis_server::restart_empty()
 {
     kill9();
-    for (const auto& entry : std::filesystem::directory_iterator{directory_.path()})
+    for (auto const& entry : std::filesystem::directory_iterator{directory_.path()})
         if (entry.path() != log_file())
             std::filesystem::remove_all(entry.path());
     start();
@@ -202,7 +202,7 @@ void redis_server::restart_empty()
 
 void redis_server::pause()
 {
-    const pid_t stopped = pid();
+    pid_t const stopped = pid();
     process_->send(SIGSTOP);
     if (!wait_until([stopped] { return is_stopped(stopped); }))
         throw std::runtime_error{"redis was not stopped by SIGSTOP"};
@@ -233,7 +233,7 @@ std::filesystem::path redis_server::socket_path() const
 // Written once: the server keeps in it what it has learned.
 std::string redis_server::configuration_file() const
 {
-    const auto file = directory_.path() / "redis.conf";
+    auto const file = directory_.path() / "redis.conf";
     if (!std::filesystem::exists(file))
         std::ofstream{file} << options_.configuration;
     return file;
@@ -246,26 +246,26 @@ std::filesystem::path redis_server::log_file() const
 
 std::string redis_server::url() const
 {
-    const std::string secret = options_.password.empty() ? "" : ":" + options_.password + "@";
+    std::string const secret = options_.password.empty() ? "" : ":" + options_.password + "@";
     return "redis://" + secret + "127.0.0.1:" + std::to_string(port_);
 }
 
 std::string redis_server::socket_url() const
 {
-    const std::string secret = options_.password.empty() ? "" : ":" + options_.password + "@";
+    std::string const secret = options_.password.empty() ? "" : ":" + options_.password + "@";
     return "unix://" + secret + socket_path().string();
 }
 
-std::optional<std::string> redis_server::command(const std::vector<std::string>& arguments) const
+std::optional<std::string> redis_server::command(std::vector<std::string> const& arguments) const
 {
-    const blocked_sigpipe guard;
-    const timeval limit{10, 0};
-    const context_ptr context{redisConnectUnixWithTimeout(socket_path().c_str(), limit)};
+    blocked_sigpipe const guard;
+    timeval const limit{10, 0};
+    context_ptr const context{redisConnectUnixWithTimeout(socket_path().c_str(), limit)};
     if (!context || context->err != 0 || redisSetTimeout(context.get(), limit) != REDIS_OK)
         throw std::runtime_error{"cannot connect to " + socket_path().string()};
     if (!options_.password.empty())
         (void)ask(context.get(), {"AUTH", options_.password});
-    const reply_ptr reply = ask(context.get(), arguments);
+    reply_ptr const reply = ask(context.get(), arguments);
     if (!reply)
         throw std::runtime_error{"no reply from redis: " + std::string{context->errstr}};
     if (reply->type == REDIS_REPLY_ERROR)

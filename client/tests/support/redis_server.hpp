@@ -42,7 +42,7 @@ class redis_server {
 
     // One command through a connection of its own on the unix socket, independent of the code
     // under test. nullopt for nil, arrays one element a line; an error reply is thrown.
-    std::optional<std::string> command(const std::vector<std::string>& arguments) const;
+    std::optional<std::string> command(std::vector<std::string> const& arguments) const;
 
   private:
     void launch();

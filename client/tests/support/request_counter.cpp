@@ -10,7 +10,7 @@ std::uint64_t request_counter::feed(std::string_view bytes)
     std::uint64_t completed = 0;
     while (!bytes.empty() && state_ != expecting::nothing) {
         if (state_ == expecting::data) {
-            const auto taken = std::min(bytes_left_, bytes.size());
+            auto const taken = std::min(bytes_left_, bytes.size());
             bytes.remove_prefix(taken);
             bytes_left_ -= taken;
             if (bytes_left_ > 0)
@@ -30,8 +30,8 @@ std::uint64_t request_counter::feed(std::string_view bytes)
 void request_counter::take_line()
 {
     constexpr std::size_t line_end = 2;
-    const char kind = line_.front();
-    const auto number = static_cast<std::size_t>(std::strtoull(line_.c_str() + 1, nullptr, 10));
+    char const kind = line_.front();
+    auto const number = static_cast<std::size_t>(std::strtoull(line_.c_str() + 1, nullptr, 10));
     line_.clear();
     if (state_ == expecting::array && kind == '*' && number > 0) {
         bulks_left_ = number;

@@ -63,11 +63,11 @@ int free_port()
     static thread_local std::mt19937 random{std::random_device{}()};
     std::uniform_int_distribution<int> ports{12000, 32000};
     for (int attempt = 0; attempt < 1000; ++attempt) {
-        const int port = ports(random);
+        int const port = ports(random);
         try {
             listen_on(port);
             return port;
-        } catch (const std::system_error&) {
+        } catch (std::system_error const&) {
             continue; // taken
         }
     }
@@ -77,30 +77,30 @@ int free_port()
 descriptor listen_on(int port)
 {
     descriptor listener = make_socket(AF_INET);
-    const int on = 1;
+    int const on = 1;
     setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    const sockaddr_in address = loopback(port);
-    if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+    sockaddr_in const address = loopback(port);
+    if (bind(listener.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) != 0 ||
         listen(listener.get(), 128) != 0)
         throw std::system_error{errno, std::generic_category(),
                                 "listen on 127.0.0.1:" + std::to_string(port)};
     return listener;
 }
 
-descriptor connect_to(const std::string& host, int port)
+descriptor connect_to(std::string const& host, int port)
 {
     descriptor made = make_socket(AF_INET);
     sockaddr_in address = loopback(port);
     if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
         throw std::invalid_argument{"not an IPv4 address: " + host};
-    if (connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (connect(made.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) != 0)
         return {};
-    const int on = 1;
+    int const on = 1;
     setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return made;
 }
 
-descriptor connect_to(const std::filesystem::path& unix_socket)
+descriptor connect_to(std::filesystem::path const& unix_socket)
 {
     descriptor made = make_socket(AF_UNIX);
     sockaddr_un address{};
@@ -108,7 +108,7 @@ descriptor connect_to(const std::filesystem::path& unix_socket)
     if (unix_socket.native().size() >= sizeof address.sun_path)
         throw std::invalid_argument{"path too long for a unix socket: " + unix_socket.string()};
     unix_socket.native().copy(address.sun_path, sizeof address.sun_path - 1);
-    if (connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (connect(made.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) != 0)
         return {};
     return made;
 }
@@ -117,7 +117,7 @@ void close_hard(descriptor& socket)
 {
     if (!socket.open())
         return;
-    const linger reset_on_close{1, 0};
+    linger const reset_on_close{1, 0};
     setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &reset_on_close, sizeof reset_on_close);
     socket.reset();
 }

@@ -32,8 +32,8 @@ int free_port();
 descriptor listen_on(int port);
 
 // Connects in blocking mode; an invalid descriptor where nobody accepts.
-descriptor connect_to(const std::string& host, int port);
-descriptor connect_to(const std::filesystem::path& unix_socket);
+descriptor connect_to(std::string const& host, int port);
+descriptor connect_to(std::filesystem::path const& unix_socket);
 
 // Closes with a reset instead of an orderly end.
 void close_hard(descriptor& socket);

@@ -32,13 +32,13 @@ std::string read_some(int fd)
     return got > 0 ? std::string(buffer.data(), static_cast<std::size_t>(got)) : std::string{};
 }
 
-void write_text(int fd, const std::string& text)
+void write_text(int fd, std::string const& text)
 {
     ASSERT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
 }
 
-const std::string ping = "*1\r\n$4\r\nPING\r\n";
-const std::string pong = "+PONG\r\n";
+std::string const ping = "*1\r\n$4\r\nPING\r\n";
+std::string const pong = "+PONG\r\n";
 
 TEST(child_process_test, ends_with_the_object)
 {
@@ -55,10 +55,10 @@ TEST(child_process_test, ends_where_the_test_dies_without_a_destructor)
 {
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe(ends.data()), 0);
-    const pid_t test = fork();
+    pid_t const test = fork();
     if (test == 0) {
         child_process sleeper{{.argv = {find_program("sleep")->string(), "1000"}}};
-        const pid_t pid = sleeper.pid();
+        pid_t const pid = sleeper.pid();
         (void)!write(ends[1], &pid, sizeof pid);
         (void)raise(SIGKILL);
     }
@@ -80,7 +80,7 @@ TEST(child_process_test, a_forked_copy_does_not_stop_the_server)
 {
     auto sleeper = std::make_unique<child_process>(
         child_options{.argv = {find_program("sleep")->string(), "1000"}});
-    const pid_t copy = fork();
+    pid_t const copy = fork();
     if (copy == 0) {
         sleeper.reset();
         _exit(0);
@@ -101,7 +101,7 @@ TEST(child_process_test, reports_status_and_signal)
 TEST(redis_server_test, forgets_or_keeps_as_told)
 {
     redis_server kept{{.persistent = true}};
-    const int port = kept.port();
+    int const port = kept.port();
     kept.command({"SET", "key", "value"});
     kept.kill9();
     EXPECT_FALSE(kept.running());
@@ -118,7 +118,7 @@ TEST(redis_server_test, is_frozen_while_paused)
 {
     redis_server redis;
     redis.pause();
-    const descriptor client = connect_to("127.0.0.1", redis.port());
+    descriptor const client = connect_to("127.0.0.1", redis.port());
     ASSERT_TRUE(client.open()); // the kernel accepts for it
     write_text(client.get(), ping);
     std::array<char, 16> buffer{};
@@ -131,7 +131,7 @@ TEST(redis_server_test, asks_for_its_password)
 {
     redis_server redis{{.password = "secret"}};
     EXPECT_EQ(redis.command({"PING"}), "PONG");
-    const descriptor client = connect_to(redis.socket_path());
+    descriptor const client = connect_to(redis.socket_path());
     write_text(client.get(), ping);
     EXPECT_EQ(read_some(client.get()).substr(0, 7), "-NOAUTH");
 }
@@ -141,21 +141,21 @@ TEST(redis_server_test, says_why_it_does_not_start)
     try {
         redis_server broken{{.arguments = {"--maxmemory", "nonsense"}}};
         FAIL() << "it started";
-    } catch (const std::runtime_error& e) {
+    } catch (std::runtime_error const& e) {
         EXPECT_NE(std::string{e.what()}.find("nonsense"), std::string::npos) << e.what();
     }
 }
 
 TEST(redis_server_test, throws_error_replies)
 {
-    const redis_server redis;
+    redis_server const redis;
     EXPECT_THROW(redis.command({"NO-SUCH-COMMAND"}), std::runtime_error);
 }
 
 TEST(postgres_server_test, keeps_what_was_committed_across_crash_and_restart)
 {
     postgres_server postgres;
-    const int port = postgres.port();
+    int const port = postgres.port();
     postgres.create_database("sho\"p");
     postgres.query("CREATE TABLE kept AS SELECT 42 AS answer", "sho\"p");
     postgres.crash();
@@ -175,19 +175,19 @@ TEST(postgres_server_test, says_why_it_does_not_start)
     try {
         postgres_server broken{{.settings = {"no_such_setting=1"}}};
         FAIL() << "it started";
-    } catch (const std::runtime_error& e) {
+    } catch (std::runtime_error const& e) {
         EXPECT_NE(std::string{e.what()}.find("no_such_setting"), std::string::npos) << e.what();
     }
 }
 
 TEST(request_counter_test, counts_whole_commands_in_any_pieces)
 {
-    const std::string three = ping + "*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n" + ping;
+    std::string const three = ping + "*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n" + ping;
     request_counter whole;
     EXPECT_EQ(whole.feed(three), 3U);
     request_counter pieces;
     std::uint64_t count = 0;
-    for (const char c : three)
+    for (char const c : three)
         count += pieces.feed({&c, 1});
     EXPECT_EQ(count, 3U);
     request_counter other;
@@ -200,7 +200,7 @@ class tcp_proxy_test : public testing::Test {
     tcp_proxy proxy_{"127.0.0.1", redis_.port()};
     descriptor client_ = connect_to("127.0.0.1", proxy_.port());
 
-    void set_in_redis(const std::string& key)
+    void set_in_redis(std::string const& key)
     {
         write_text(client_.get(), "*3\r\n$3\r\nSET\r\n$1\r\n" + key + "\r\n$1\r\n1\r\n");
     }
@@ -218,8 +218,8 @@ TEST_F(tcp_proxy_test, forwards_and_counts)
 
 TEST_F(tcp_proxy_test, forwards_to_a_unix_socket)
 {
-    const tcp_proxy to_socket{redis_.socket_path()};
-    const descriptor client = connect_to("127.0.0.1", to_socket.port());
+    tcp_proxy const to_socket{redis_.socket_path()};
+    descriptor const client = connect_to("127.0.0.1", to_socket.port());
     write_text(client.get(), ping);
     EXPECT_EQ(read_some(client.get()), pong);
 }
@@ -274,7 +274,7 @@ TEST_F(tcp_proxy_test, drops_one_reply_after_the_server_did_the_work)
     EXPECT_EQ(read_some(client_.get()), "");
     EXPECT_EQ(proxy_.replies_dropped(), 1U);
     EXPECT_EQ(redis_.command({"GET", "k"}), "1");
-    const descriptor next = connect_to("127.0.0.1", proxy_.port());
+    descriptor const next = connect_to("127.0.0.1", proxy_.port());
     write_text(next.get(), ping);
     EXPECT_EQ(read_some(next.get()), pong);
 }

@@ -64,7 +64,7 @@ void tcp_proxy::start()
         try {
             port_ = free_port();
             listener_ = listen_on(port_);
-        } catch (const std::system_error&) {
+        } catch (std::system_error const&) {
             if (attempt == 20)
                 throw; // else taken between the look and the listen
         }
@@ -134,7 +134,7 @@ void tcp_proxy::in_loop(std::function<void()> action)
 {
     std::promise<void> done;
     {
-        const std::lock_guard guard{mutex_};
+        std::lock_guard const guard{mutex_};
         actions_.emplace_back([&] {
             try {
                 action();
@@ -152,7 +152,7 @@ void tcp_proxy::run()
 {
     while (!ending_) {
         std::vector<pollfd> watched{{wake_read_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-        for (const auto& one : connections_now_) {
+        for (auto const& one : connections_now_) {
             watched.push_back({one.client_ended ? -1 : one.client.get(), POLLIN, 0});
             watched.push_back({one.server.get(), POLLIN, 0});
         }
@@ -176,10 +176,10 @@ void tcp_proxy::run_actions()
     }
     std::vector<std::function<void()>> todo;
     {
-        const std::lock_guard guard{mutex_};
+        std::lock_guard const guard{mutex_};
         todo.swap(actions_);
     }
-    for (const auto& action : todo)
+    for (auto const& action : todo)
         action();
 }
 
@@ -219,7 +219,7 @@ void tcp_proxy::serve(connection& one, bool client_readable, bool server_readabl
 
 bool tcp_proxy::read_request(connection& one)
 {
-    const auto bytes = receive(one.client.get());
+    auto const bytes = receive(one.client.get());
     if (!bytes) {
         one.client_ended = true;
         return !one.held_requests.empty();
@@ -232,7 +232,7 @@ bool tcp_proxy::read_request(connection& one)
     return true;
 }
 
-bool tcp_proxy::forward_request(connection& one, const std::string& bytes)
+bool tcp_proxy::forward_request(connection& one, std::string const& bytes)
 {
     bytes_to_server_ += bytes.size();
     one.recent_request += bytes;
@@ -240,7 +240,7 @@ bool tcp_proxy::forward_request(connection& one, const std::string& bytes)
         drop_armed_ = false;
         one.drop_reply = true;
     }
-    const auto keep = drop_contains_.empty() ? 0 : drop_contains_.size() - 1;
+    auto const keep = drop_contains_.empty() ? 0 : drop_contains_.size() - 1;
     if (one.recent_request.size() > keep)
         one.recent_request.erase(0, one.recent_request.size() - keep);
     return send_all(one.server.get(), bytes);
@@ -248,7 +248,7 @@ bool tcp_proxy::forward_request(connection& one, const std::string& bytes)
 
 bool tcp_proxy::read_reply(connection& one)
 {
-    const auto bytes = receive(one.server.get());
+    auto const bytes = receive(one.server.get());
     if (!bytes)
         return false;
     if (bytes->empty())
@@ -272,8 +272,8 @@ bool tcp_proxy::read_reply(connection& one)
 void tcp_proxy::deliver_held()
 {
     for (auto& one : connections_now_) {
-        const std::string requests = std::exchange(one.held_requests, {});
-        const std::string replies = std::exchange(one.held_replies, {});
+        std::string const requests = std::exchange(one.held_requests, {});
+        std::string const replies = std::exchange(one.held_replies, {});
         bytes_held_ -= requests.size() + replies.size();
         if (!requests.empty())
             forward_request(one, requests);

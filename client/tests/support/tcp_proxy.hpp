@@ -23,8 +23,8 @@ class tcp_proxy {
     tcp_proxy(std::string target_host, int target_port);
     explicit tcp_proxy(std::filesystem::path target_socket);
     ~tcp_proxy();
-    tcp_proxy(const tcp_proxy&) = delete;
-    tcp_proxy& operator=(const tcp_proxy&) = delete;
+    tcp_proxy(tcp_proxy const&) = delete;
+    tcp_proxy& operator=(tcp_proxy const&) = delete;
 
     [[nodiscard]] int port() const { return port_; }
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
@@ -68,7 +68,7 @@ class tcp_proxy {
     void serve(connection& one, bool client_readable, bool server_readable);
     bool read_request(connection& one); // false where the connection is to be closed
     bool read_reply(connection& one);
-    bool forward_request(connection& one, const std::string& bytes);
+    bool forward_request(connection& one, std::string const& bytes);
     void deliver_held();
     descriptor connect_target() const;
 

@@ -14,14 +14,14 @@ std::filesystem::path short_base()
 {
     constexpr std::size_t longest_base = 40;
     std::error_code ignored;
-    const auto base = std::filesystem::temp_directory_path(ignored);
+    auto const base = std::filesystem::temp_directory_path(ignored);
     return base.empty() || base.native().size() > longest_base ? std::filesystem::path{"/tmp"}
                                                                : base;
 }
 
 } // namespace
 
-temporary_directory::temporary_directory(const std::string& prefix) : owner_pid_{getpid()}
+temporary_directory::temporary_directory(std::string const& prefix) : owner_pid_{getpid()}
 {
     std::string name = (short_base() / (prefix + ".XXXXXX")).string();
     if (mkdtemp(name.data()) == nullptr)

@@ -9,12 +9,12 @@ namespace fencelock::test_support {
 // socket inside it.
 class temporary_directory {
   public:
-    explicit temporary_directory(const std::string& prefix);
+    explicit temporary_directory(std::string const& prefix);
     ~temporary_directory();
-    temporary_directory(const temporary_directory&) = delete;
-    temporary_directory& operator=(const temporary_directory&) = delete;
+    temporary_directory(temporary_directory const&) = delete;
+    temporary_directory& operator=(temporary_directory const&) = delete;
 
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
 
   private:
     std::filesystem::path path_;

@@ -4,9 +4,9 @@
 
 namespace fencelock::test_support {
 
-bool wait_until(const std::function<bool()>& condition, std::chrono::milliseconds limit)
+bool wait_until(std::function<bool()> const& condition, std::chrono::milliseconds limit)
 {
-    const auto deadline = std::chrono::steady_clock::now() + limit;
+    auto const deadline = std::chrono::steady_clock::now() + limit;
     while (!condition()) {
         if (std::chrono::steady_clock::now() >= deadline)
             return false;

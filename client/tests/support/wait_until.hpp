@@ -10,7 +10,7 @@ inline constexpr std::chrono::seconds generous_limit{120};
 
 // Asks `condition` every few milliseconds until it is true. False where it did not become true
 // within `limit`; an exception of the condition ends the wait.
-[[nodiscard]] bool wait_until(const std::function<bool()>& condition,
+[[nodiscard]] bool wait_until(std::function<bool()> const& condition,
                               std::chrono::milliseconds limit = generous_limit);
 
 } // namespace fencelock::test_support

@@ -1,8 +1,11 @@
 // The only place that knows how libpqxx 6.4.5, 7 and 8 differ.
 #pragma once
 
+#include <cstddef>
 #include <exception>
+#include <iterator>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <pqxx/pqxx>
@@ -27,6 +30,20 @@ pqxx::result exec(pqxx::transaction_base& tx, std::string const& sql, Arguments&
 }
 
 #endif
+
+/// The type that a parameter has in PostgreSQL where nothing else gives it one. Ranges of bytes are
+/// sent as they are (before version 8 of libpqxx also a class of its own, of unsigned char), all
+/// else as text.
+template <typename Argument>
+constexpr char const* parameter_type()
+{
+    if constexpr (requires(Argument const& argument) { std::data(argument); }) {
+        using element = std::remove_cvref_t<decltype(*std::data(std::declval<Argument const&>()))>;
+        if constexpr (std::is_same_v<element, std::byte> || std::is_same_v<element, unsigned char>)
+            return "bytea";
+    }
+    return "text";
+}
 
 /// From here on a broken connection is an error. Version 6 would connect again without a word, and
 /// leave behind what had been learnt about the old one.
