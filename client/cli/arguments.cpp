@@ -9,8 +9,6 @@
 #include <sstream>
 #include <utility>
 
-#include "exit_code.hpp"
-
 namespace fencelock::cli {
 
 namespace {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,12 @@
 #include "command.hpp"
 
 namespace fencelock::cli {
+
+/// The command line is wrong; the message says what.
+class usage_error : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
 
 struct arguments {
     std::vector<std::string> redis; ///< URLs; several are a Redlock

@@ -6,6 +6,7 @@
 
 #include <fencelock/errors.hpp>
 
+#include "arguments.hpp"
 #include "messages.hpp"
 
 namespace fencelock::cli {

@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
 #include "command.hpp"
@@ -26,12 +25,6 @@ enum exit_code : int {
 
 /// What each code of a command says, or of all commands, a line each, as help prints it.
 std::string exit_codes_of(std::optional<command> one);
-
-/// The command line is wrong; the message says what.
-class usage_error : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
 
 /// Says on stderr what is wrong, and returns the code that stands for it.
 int report(std::exception const& e);

@@ -105,7 +105,9 @@ constexpr std::string_view show_help =
 Shows, in Redis: the holder, its token and remaining TTL, and the last token
 counted (of a Redlock: the holder on a majority, and what each server keeps); in
 PostgreSQL: the mark (the highest token accepted), the highest token issued, and
-the lease. Without RESOURCE, of every lock that is held now.
+the lease.
+
+  -r, --resource RESOURCE  of this one; without it, of every lock that is held now
 
 What is issued and leased in PostgreSQL is shown to roles that may read the
 table fence_issuer. Where one server cannot be asked, what the other knows is

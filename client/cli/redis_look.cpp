@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::chrono::seconds answer_limit{5};
 
-[[noreturn]] void throw_reply(std::string const& place, std::string const& reply)
+[[noreturn]] void throw_error(std::string const& place, std::string const& reply)
 {
     if (detail::is_configuration(reply))
         throw configuration_error{place + ": " + reply};
@@ -59,7 +59,7 @@ try {
 } catch (detail::link_failure const& e) {
     throw issuer_unavailable{where + ": " + e.what()};
 } catch (detail::redis_error const& e) {
-    throw_reply(where, e.what());
+    throw_error(where, e.what());
 }
 
 detail::redis_reply redis_look::ask(std::vector<std::string> const& words)
@@ -73,7 +73,7 @@ detail::redis_reply redis_look::need(std::vector<std::string> const& words)
 {
     auto reply = ask(words);
     if (reply.type == detail::redis_reply::kind::error)
-        throw_reply(link_->address().display(), reply.text);
+        throw_error(link_->address().display(), reply.text);
     return reply;
 }
 

@@ -8,19 +8,19 @@
 #include <fencelock/errors.hpp>
 
 #include "commands.hpp"
-#include "database_state.hpp"
+#include "database_view.hpp"
 #include "exit_code.hpp"
 #include "json.hpp"
 #include "limits.hpp"
 #include "messages.hpp"
-#include "redis_state.hpp"
+#include "redis_view.hpp"
 #include "terminal.hpp"
 
 namespace fencelock::cli {
 
 namespace {
 
-// What follows the first column.
+// Where lines go on that are broken: behind the server's name.
 constexpr std::size_t first_column = 12;
 
 // Where one server cannot be asked, what the other knows is shown all the same.
@@ -35,6 +35,13 @@ class both_views {
     }
 
     int code() const { return code_; }
+
+    /// After held(): whether that is all that is held.
+    bool list_all() const
+    {
+        return code_ == success && (!redis_ || redis_->lists_all()) &&
+               (!database_ || database_->lists_all());
+    }
 
     std::set<std::string> held()
     {
@@ -114,7 +121,7 @@ int show(arguments const& given)
         std::cout << text;
     }
     busy.reset();
-    if (names.empty() && views.code() == success && output().is_one() && !given.json)
+    if (names.empty() && views.list_all() && output().is_one() && !given.json)
         std::cout << "nothing is held\n";
     return views.code();
 }

@@ -1,6 +1,5 @@
 // fencelock run: a program under a lock.
-#include "cli_program.hpp"
-#include "servers.hpp"
+#include "cli_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,12 +25,9 @@ void touch(std::filesystem::path const& path)
     std::ofstream const file{path};
 }
 
-class cli_run : public ::testing::Test {
+class cli_run : public cli_fixture {
   protected:
     std::string const conninfo = shared_postgres().conninfo();
-    std::vector<std::string> const environment{"FENCELOCK_REDIS=" + shared_redis().socket_url(),
-                                               "FENCELOCK_DB=" + conninfo};
-    std::string resource = new_resource();
 
     std::vector<std::string> under(std::vector<std::string> const& program,
                                    std::string const& ttl = "30s")
@@ -41,7 +37,7 @@ class cli_run : public ::testing::Test {
         return arguments;
     }
 
-    cli_outcome run(std::vector<std::string> const& program)
+    cli_outcome run_under(std::vector<std::string> const& program)
     {
         return run_cli(under(program), environment);
     }
@@ -63,8 +59,8 @@ class cli_run : public ::testing::Test {
 
 TEST_F(cli_run, the_program_is_told_the_lock_and_its_exit_code_is_passed_on)
 {
-    auto const outcome =
-        run({"sh", "-c", "echo \"$FENCELOCK_RESOURCE $FENCELOCK_TOKEN $FENCELOCK_OWNER\"; exit 7"});
+    auto const outcome = run_under(
+        {"sh", "-c", "echo \"$FENCELOCK_RESOURCE $FENCELOCK_TOKEN $FENCELOCK_OWNER\"; exit 7"});
     EXPECT_EQ(outcome.code, 7) << outcome.err;
     auto const token = std::to_string(mark_of(shared_postgres(), resource)); // it was confirmed
     EXPECT_EQ(outcome.out.rfind(resource + " " + token + " ", 0), 0U) << outcome.out;
@@ -73,15 +69,15 @@ TEST_F(cli_run, the_program_is_told_the_lock_and_its_exit_code_is_passed_on)
 
 TEST_F(cli_run, a_program_that_a_signal_ended_is_128_and_the_signal)
 {
-    EXPECT_EQ(run({"sh", "-c", "kill -KILL $$"}).code, 137);
+    EXPECT_EQ(run_under({"sh", "-c", "kill -KILL $$"}).code, 137);
     EXPECT_TRUE(is_free());
 }
 
 TEST_F(cli_run, a_program_that_cannot_be_started_leaves_no_lock)
 {
-    EXPECT_EQ(run({"/nonexistent/program"}).code, 127);
+    EXPECT_EQ(run_under({"/nonexistent/program"}).code, 127);
     EXPECT_TRUE(is_free());
-    EXPECT_EQ(run({"/dev/null"}).code, 126);
+    EXPECT_EQ(run_under({"/dev/null"}).code, 126);
     EXPECT_TRUE(is_free());
 }
 
@@ -89,7 +85,7 @@ TEST_F(cli_run, a_lock_that_others_hold_is_75_and_nothing_is_run)
 {
     cli_program holder{under({"sh", "-c", obedient}), environment};
     ASSERT_TRUE(holder.says("ready"));
-    auto const outcome = run({"echo", "ran"});
+    auto const outcome = run_under({"echo", "ran"});
     EXPECT_EQ(outcome.code, 75);
     EXPECT_EQ(outcome.out, "");
     holder.send(SIGTERM);
@@ -133,7 +129,7 @@ TEST_F(cli_run, a_run_within_a_run_presents_both_tokens)
     std::vector<std::string> inner{FENCELOCK_PROGRAM, "run", "-r", "pair b", "--"};
     for (auto const& word : psql("INSERT INTO pairs VALUES ('a'), ('b')"))
         inner.push_back(word);
-    auto const outcome = run(inner);
+    auto const outcome = run_under(inner);
     EXPECT_EQ(outcome.code, 0) << outcome.err << outcome.out;
     EXPECT_EQ(shared_postgres().query("SELECT count(*) FROM pairs"), "2");
 }
@@ -162,7 +158,7 @@ TEST_F(cli_run, who_is_killed_leaves_a_program_whose_writes_are_fenced)
     EXPECT_TRUE(killed.says("n is 1")); // nobody newer was here
 
     shared_redis().command({"DEL", lock_key(resource)}); // as its TTL does
-    auto const next = run(psql("UPDATE orphans SET n = 10"));
+    auto const next = run_under(psql("UPDATE orphans SET n = 10"));
     ASSERT_EQ(next.code, 0) << next.err;
     touch(signs.path() / "late");
     EXPECT_TRUE(killed.says("is stale"));
@@ -232,7 +228,7 @@ TEST_F(cli_run, a_lock_that_was_gone_when_the_program_ended_is_76)
     argv[0] = test_support::find_program("redis-cli")
                   .value_or(test_support::find_program("valkey-cli").value_or("redis-cli"))
                   .string();
-    EXPECT_EQ(run(argv).code, 76);
+    EXPECT_EQ(run_under(argv).code, 76);
 }
 
 TEST_F(cli_run, a_wait_for_the_lock_can_be_interrupted)

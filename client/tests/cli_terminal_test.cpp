@@ -80,9 +80,16 @@ TEST_F(cli_terminal, that_nothing_is_held_is_told_there_and_nowhere_else)
     EXPECT_EQ(shown.said, "nothing is held\r\n");
     EXPECT_EQ((terminal_program{{"--json", "show"}, redis_alone}.wait().said), "");
     EXPECT_EQ(run_cli({"show"}, redis_alone).out, "");
+    auto const lists_something = [&] {
+        return terminal_program{{"show"}, redis_alone}.wait().said.find("nothing is held") ==
+               std::string::npos;
+    };
+    redis.command({"SET", lock_key("%#" + std::string(64, 'f')), "7:x", "PX", "3600000"});
+    EXPECT_TRUE(lists_something()); // by its key alone
+    redis.command({"FLUSHALL"});
+    EXPECT_FALSE(lists_something());
     hold("somebody");
-    EXPECT_EQ((terminal_program{{"show"}, redis_alone}.wait().said.find("nothing is held")),
-              std::string::npos);
+    EXPECT_TRUE(lists_something());
 }
 
 TEST_F(cli_terminal, lines_fit_into_80_columns)

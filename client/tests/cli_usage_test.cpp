@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <regex>
+#include <set>
 
 namespace fencelock::test {
 namespace {
@@ -93,6 +95,23 @@ TEST_F(cli_usage, bash_completes_commands_options_and_presets)
     EXPECT_EQ(completions("fencelock acquire --to"), "");
     EXPECT_EQ(completions("fencelock --keys "), "tagged plain");
     EXPECT_EQ(completions("fencelock run -r "), "");
+}
+
+// The words of a text that are long options.
+std::set<std::string> options_in(std::string const& text)
+{
+    std::regex const option{"--[a-z][a-z-]*"};
+    return {std::sregex_token_iterator{text.begin(), text.end(), option}, {}};
+}
+
+TEST_F(cli_usage, bash_completes_for_each_command_the_options_that_its_help_lists)
+{
+    auto const of_all = options_in(run_cli({"--help"}).out);
+    for (std::string const command : {"run", "acquire", "renew", "release", "show", "doctor"}) {
+        auto expected = options_in(run_cli({command, "--help"}).out);
+        expected.insert(of_all.begin(), of_all.end());
+        EXPECT_EQ(options_in(completions("fencelock " + command + " --")), expected) << command;
+    }
 }
 
 } // namespace

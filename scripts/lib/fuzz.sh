@@ -8,7 +8,7 @@ fuzz_dir=$build_dir/fuzz
 fuzz_sources() { # NAME
     case $1 in
     redis_url) echo client/src/{redis_url,limits,errors}.cpp ;;
-    arguments) echo client/cli/{arguments,command,exit_code,messages,terminal}.cpp client/src/errors.cpp ;;
+    arguments) echo client/cli/{arguments,command}.cpp ;;
     redis_reply) echo client/src/{redis_reply,redis_fault,errors}.cpp ;;
     conninfo) echo client/src/{conninfo,errors}.cpp ;;
     name_template) echo tests/fuzz/backend.cpp extension/{resource_name,settings}.cpp ;;

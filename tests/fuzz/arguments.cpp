@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "exit_code.hpp"
 #include "require.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "database_state.hpp"
+#include "database_view.hpp"
 
 #include <fencelock/errors.hpp>
 

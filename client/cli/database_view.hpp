@@ -35,6 +35,9 @@ class database_view {
     /// look().
     std::set<std::string> leased();
 
+    /// False where leased() has left all out.
+    bool lists_all() const { return issues_visible_; }
+
   private:
     pqxx::result ask(std::string const& sql);
     std::string table() const { return session_->schema + ".fence_issuer"; }

@@ -1,3 +1,4 @@
+// acquire; and renew and release, for what it took.
 #include "commands.hpp"
 
 #include <csignal>
