@@ -81,7 +81,7 @@ TEST_F(faults,
     to_postgres.cut_all();
     proxy.drop_next_reply(lock_key(resource));
     EXPECT_THROW(through.try_acquire(resource), outcome_unknown);
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_EQ(proxy.replies_dropped(), 1U);
 }
 
 TEST_F(faults, an_acquire_that_was_not_answered_once_stays_unknown_while_it_is_tried_again)
