@@ -69,10 +69,8 @@ bulk_table() { # DATA
             for statement in insert update; do
                 awk -F '\t' -v s="$statement" -v v="$variant" '$1 == s && $3 == v { print $4 }' "$data" | spread |
                     awk -F '\t' '{ printf "\t%.2f s", $1 }'
-                awk -F '\t' -v s="$statement" -v v="$variant" '
-                    $1 == s && $3 == "unguarded" { base[$2] = $4 }
-                    $1 == s && $3 == v { own[$2] = $4 }
-                    END { for (round in own) print own[round] / base[round] }' "$data" | spread |
+                awk -F '\t' -v OFS='\t' -v s="$statement" '$1 == s { print $2, $3, $4 }' "$data" |
+                    paired_ratios unguarded "$variant" | spread |
                     awk -F '\t' '{ printf "\t%.2f (%.2f-%.2f)", $1, $2, $3 }'
             done
             echo

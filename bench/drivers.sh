@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
-# The programs that use locks: built on the client's library as installed, and the peers' packages. Sourced by the parts that need them.
+# The programs that use locks: built on the client's library as installed, and the peers' packages. Sourced by the parts
+# that need them.
 
 require_for_drivers() {
     require "${build_requirements[@]}"
@@ -10,13 +11,15 @@ require_for_drivers() {
 build_drivers() {
     [[ -z ${drivers:-} ]] || return 0
     drivers=$build_dir/drivers
-    {
-        build_client OFF && install_client &&
-            cmake -S bench/drivers -B "$drivers" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-                -DCMAKE_CXX_FLAGS="$warnings" -DCMAKE_PREFIX_PATH="$prefix" &&
-            cmake --build "$drivers" -j "$jobs"
-    } >"$build_log" 2>&1 || { tail -n 60 "$build_log" >&2; die "the drivers could not be built"; }
+    build_step_client
+    build_step "building the drivers" build_driver_programs
     install_node_packages
+}
+
+build_driver_programs() {
+    cmake -S bench/drivers -B "$drivers" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_CXX_FLAGS="$warnings" -DCMAKE_PREFIX_PATH="$prefix"
+    cmake --build "$drivers" -j "$jobs"
 }
 
 # Into the run's own directory, where npm's registry can be reached.
@@ -31,8 +34,16 @@ have_node_package() { have node && [[ -d $NODE_PATH/$1 ]]; }
 # Who can be measured here, of fencelock's peers; says who is left out.
 find_lock_peers() {
     lock_peers=()
-    if have_module redis++; then lock_peers+=(redis_plus_plus); else echo "left out, for there is no package libredis++-dev: redis-plus-plus"; fi
-    if have_python_module redis; then lock_peers+=(redis_py); else echo "left out, for there is no package python3-redis: redis-py"; fi
+    if have_module redis++; then
+        lock_peers+=(redis_plus_plus)
+    else
+        echo "left out, for there is no package libredis++-dev: redis-plus-plus"
+    fi
+    if have_python_module redis; then
+        lock_peers+=(redis_py)
+    else
+        echo "left out, for there is no package python3-redis: redis-py"
+    fi
     ! have_node_package redlock || lock_peers+=(redlock)
     ! have_node_package redis-semaphore || lock_peers+=(redis_semaphore)
 }
@@ -79,12 +90,4 @@ start_both() { # NAME SETTING...
 end_both() {
     end_process "$redis_pid"
     end_process "$postgres_pid"
-}
-
-# Each round's figure of a variant over that of the first one in the same round.
-paired_ratios() { # BASE VARIANT, lines of round, variant, figure on stdin
-    awk -F '\t' -v base="$1" -v variant="$2" '
-        $2 == base { of_base[$1] = $3 }
-        $2 == variant { own[$1] = $3 }
-        END { for (round in own) if (of_base[round] > 0) print own[round] / of_base[round] }'
 }

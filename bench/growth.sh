@@ -7,7 +7,6 @@ require_for_growth() {
     require_for_instructions
     require 'have_pgbench|POSTGRESQL'
 }
-have_pgbench() { [[ -x $("$(find_pg_config)" --bindir)/pgbench ]]; }
 
 growth_sizes=(1000 10000 100000 1000000 10000000)
 growth_rounds=${BENCH_ROUNDS:-7}
@@ -34,7 +33,7 @@ growth_instructions() {
     printf 'resources\tnot met\tmet\n' >"$data"
     for size in "${growth_sizes[@]}"; do
         rm -rf "$dir"
-        as_server_user cp -a "$run_dir/instructions/template" "$dir"
+        "${as_server_user[@]}" cp -a "$run_dir/instructions/template" "$dir"
         server_commands "$(growth_fill "$size")" "VACUUM fence_resource" | single_user "$dir" >"$dir.log" 2>&1
         # 7919 is prime to all sizes: the checks go through the names in an order of its own.
         check="SELECT count(fence_check('order:' || 1 + n::bigint * 7919 % $size, 1)) FROM generate_series(:from, :to) AS n"
@@ -70,10 +69,8 @@ growth_counted() { # STATEMENT NAME
 }
 
 growth_per_check() { # DIRECTORY NAME
-    echo $((($(growth_count "$1" "$2, long") - $(growth_count "$1" "$2, short")) / 700))
+    echo $((($(counted_in "$1" "$2, long") - $(counted_in "$1" "$2, short")) / 700))
 }
-
-growth_count() { sed -n 's/^totals: //p' "$(grep -lx "desc: Trigger: Client Request: $2" "$1"/callgrind.out.*)"; } # DIRECTORY NAME
 
 # A database for each size, so that the rounds can go through all of them in turn. All of it fits into
 # memory.
@@ -101,7 +98,7 @@ growth_times() {
         for size in "${growth_sizes[@]}"; do
             printf '%s' "$size"
             awk -F '\t' -v s="$size" '$2 == s { print $3 }' "$data" | spread | awk -F '\t' '{ printf "\t%.0f", $1 }'
-            growth_ratio "$data" "$size" | awk -F '\t' '{ printf "\t%.2f (%.2f-%.2f)\n", $1, $2, $3 }'
+            paired_ratios "${growth_sizes[0]}" "$size" <"$data" | spread | awk -F '\t' '{ printf "\t%.2f (%.2f-%.2f)\n", $1, $2, $3 }'
         done
     } | markdown_table
     echo
@@ -113,13 +110,6 @@ growth_transaction() { # SIZE
     "$("$PG_CONFIG" --bindir)/pgbench" -n -M prepared -c 1 -T "$growth_seconds" -f "$run_dir/check.sql" "resources_$1" \
         >"$run_dir/pgbench.log" 2>&1 || { cat "$run_dir/pgbench.log" >&2; die "pgbench failed"; }
     sed -n 's/^tps = \([0-9.]*\).*/\1/p' "$run_dir/pgbench.log" | head -n 1 | awk '{ printf "%.2f\n", 1e6 / $1 }'
-}
-
-growth_ratio() { # DATA SIZE
-    awk -F '\t' -v s="$2" -v first="${growth_sizes[0]}" '
-        $2 == first { base[$1] = $3 }
-        $2 == s { own[$1] = $3 }
-        END { for (round in own) print own[round] / base[round] }' "$1" | spread
 }
 
 growth_plot() {

@@ -135,18 +135,10 @@ make_template_cluster() {
     bin=$("$PG_CONFIG" --bindir)
     mkdir -p "$run_dir/instructions"
     [[ $EUID -ne 0 ]] || chown postgres "$run_dir/instructions"
-    as_server_user "$bin/initdb" -D "$run_dir/instructions/template" -U postgres -A trust --no-locale \
+    "${as_server_user[@]}" "$bin/initdb" -D "$run_dir/instructions/template" -U postgres -A trust --no-locale \
         -E UTF8 --no-sync >"$run_dir/initdb.log"
     cat bench/peers.sql bench/orders.sql | single_user "$run_dir/instructions/template" >"$run_dir/template.log" 2>&1
     ! grep -E 'ERROR|FATAL|PANIC' "$run_dir/template.log" >&2 || die "the template database could not be made"
-}
-
-as_server_user() {
-    if [[ $EUID -eq 0 ]]; then
-        setpriv --reuid=postgres --regid=postgres --init-groups "$@"
-    else
-        "$@"
-    fi
 }
 
 # A script's commands end with a semicolon and an empty line. Further options are in single_user_options.
@@ -154,7 +146,7 @@ single_user() { # DATA_DIRECTORY [COMMAND_BEFORE...]
     local data=$1 bin
     shift
     bin=$("$PG_CONFIG" --bindir)
-    (cd "$(dirname "$data")" && as_server_user "$@" "$bin/postgres" --single -j -D "$data" -c fsync=off \
+    (cd "$(dirname "$data")" && "${as_server_user[@]}" "$@" "$bin/postgres" --single -j -D "$data" -c fsync=off \
         "${single_user_options[@]+"${single_user_options[@]}"}" postgres)
 }
 
@@ -163,7 +155,7 @@ instructions_of() { # WORKLOAD GUARD
     local template earlier before open measure dir=$run_dir/instructions/case i
     "workload_$1"
     rm -rf "$dir"
-    as_server_user cp -a "$run_dir/instructions/template" "$dir"
+    "${as_server_user[@]}" cp -a "$run_dir/instructions/template" "$dir"
     server_commands "$("attach_$2")" "${earlier[@]+"${earlier[@]}"}" | single_user "$dir" >"$dir.log" 2>&1
     {
         server_commands "${before[@]}" CHECKPOINT
@@ -181,9 +173,9 @@ instructions_of() { # WORKLOAD GUARD
     fi
     if [[ -n ${BENCH_PROFILES:-} ]]; then
         mkdir -p "$BENCH_PROFILES"
-        cp "$(grep -lx 'desc: Trigger: Client Request: range 2' "$dir"/callgrind.out.*)" "$BENCH_PROFILES/$1-$2.callgrind"
+        cp "$(file_of_count "$dir" 'range 2')" "$BENCH_PROFILES/$1-$2.callgrind"
     fi
-    echo $(($(counted_in "$dir" 2) - $(counted_in "$dir" 0))) |
+    echo $(($(counted_in "$dir" 'range 2') - $(counted_in "$dir" 'range 0'))) |
         awk -v rows=$((instruction_ranges[3] - instruction_ranges[2] - instruction_ranges[1] + instruction_ranges[0])) \
             '{ printf "%.0f\n", $1 / rows }'
 }
@@ -196,6 +188,9 @@ server_commands() { # STATEMENT...
     done
 }
 
-counted_in() { # DIRECTORY RANGE
-    sed -n 's/^totals: //p' "$(grep -lx "desc: Trigger: Client Request: range $2" "$1"/callgrind.out.*)"
+# The instructions between counting_begins() and the counting_ends() of that name.
+counted_in() { # DIRECTORY NAME
+    sed -n 's/^totals: //p' "$(file_of_count "$1" "$2")"
 }
+
+file_of_count() { grep -lx "desc: Trigger: Client Request: $2" "$1"/callgrind.out.*; } # DIRECTORY NAME

@@ -1,14 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
 # The ways of writing one row under a token that are compared: fencelock's, and what people write by hand.
 
-psql_quiet() { "$("$PG_CONFIG" --bindir)/psql" -qXAt -v ON_ERROR_STOP=1 -d "${database:-postgres}" "$@"; }
-
-# Compiles bench/NAME.c into the private installation.
-build_module() { # NAME
-    "${CC:-cc}" -O2 -fPIC -shared -I"$("$PG_CONFIG" --includedir-server)" \
-        -o "$("$PG_CONFIG" --pkglibdir)/$1.so" "bench/$1.c"
-}
-
 attach_peer() { # VARIANT TABLE
     case $1 in
     mark_row) psql_quiet -c "SELECT fence_attach('$2', 'order:{id}', 'fence_token', 'mark=row')" ;;

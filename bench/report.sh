@@ -44,6 +44,14 @@ spread() {
         }'
 }
 
+# Each round's figure of a variant over that of the first one in the same round.
+paired_ratios() { # BASE VARIANT, lines of round, variant, figure on stdin
+    awk -F '\t' -v base="$1" -v variant="$2" '
+        $2 == base { of_base[$1] = $3 }
+        $2 == variant { own[$1] = $3 }
+        END { for (round in own) if (of_base[round] > 0) print own[round] / of_base[round] }'
+}
+
 plot() { # NAME, a program for gnuplot on stdin
     {
         echo "set terminal svg size 760,420 font 'sans-serif,13' background 'white'"

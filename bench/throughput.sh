@@ -2,7 +2,6 @@
 # one-row writes a second, and the server's CPU time for each, over the same writes unguarded (pgbench, paired runs)
 
 require_for_throughput() { require 'have_pgbench|POSTGRESQL'; }
-have_pgbench() { [[ -x $("$(find_pg_config)" --bindir)/pgbench ]]; }
 
 throughput_clients=(1 2 8 32)
 throughput_rows=1000 # of each client, which nobody else writes: as with locks
@@ -85,10 +84,8 @@ throughput_ratios() { # DATA TOKENS COMMITS CLIENTS [FIELD, 6 or 7]
     local -n variants_of=throughput_variants_$2
     for variant in "${variants_of[@]:1}"; do
         printf '%s\t' "$variant"
-        awk -F '\t' -v t="$2" -v c="$3" -v n="$4" -v v="$variant" -v field="${5:-6}" '
-            $1 == t && $2 == c && $3 == n && $5 == "unguarded" { base[$4] = $field }
-            $1 == t && $2 == c && $3 == n && $5 == v { own[$4] = $field }
-            END { for (round in own) if (base[round] > 0) print own[round] / base[round] }' "$1" | spread
+        awk -F '\t' -v OFS='\t' -v t="$2" -v c="$3" -v n="$4" -v field="${5:-6}" '
+            $1 == t && $2 == c && $3 == n { print $4, $5, $field }' "$1" | paired_ratios unguarded "$variant" | spread
     done
 }
 

@@ -93,12 +93,6 @@
 #define is_repeated(t) (t == pg.ticket)
 #endif
 
-#ifdef GENERATION_PLUS_ONE
-#define next_generation (pg.generation + 1)
-#else
-#define next_generation (pg.generation + 1 > clock -> pg.generation + 1 : clock)
-#endif
-
 #ifdef LEASE_AGAIN_ALWAYS
 #define lease_is_good true
 #else

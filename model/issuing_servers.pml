@@ -33,6 +33,7 @@ database pg, standby;
 #endif
 byte identity = 1;                 /* of this history: system, timeline, ... */
 byte clock = 0;                    /* in units of which two histories never share one */
+#define next_generation (pg.generation + 1 > clock -> pg.generation + 1 : clock)
 byte claimant = nobody;            /* the client whose transaction holds the claim, */
 byte claim = 0;                    /* and its token */
 

@@ -86,13 +86,13 @@ ALTER TABLE fence_resource DROP COLUMN note, DROP COLUMN other;
 SELECT fence_check('maint:added', 3), fence_issue('maint:added');
 
 -- Whom somebody has granted all tables of the schema can't write these.
-CREATE ROLE maint_writer;
-GRANT INSERT, UPDATE, DELETE, TRUNCATE ON fence_resource, fence_issuer, fence_history_state, fence_issuer_stamp TO maint_writer;
-GRANT SELECT ON fence_resource TO maint_writer;
-SET ROLE maint_writer;
+CREATE ROLE regress_fencelock_writer;
+GRANT INSERT, UPDATE, DELETE, TRUNCATE ON fence_resource, fence_issuer, fence_history_state, fence_issuer_stamp TO regress_fencelock_writer;
+GRANT SELECT ON fence_resource TO regress_fencelock_writer;
+SET ROLE regress_fencelock_writer;
 SELECT pg_temp.outcome('UPDATE fence_resource SET mark = 1');
 SELECT pg_temp.outcome_code('DELETE FROM fence_issuer'), pg_temp.outcome_code('TRUNCATE fence_history_state'),
        pg_temp.outcome_code($$INSERT INTO fence_issuer_stamp VALUES ('a', 'b')$$);
 RESET ROLE;
-REVOKE ALL ON fence_resource, fence_issuer, fence_history_state, fence_issuer_stamp FROM maint_writer;
-DROP ROLE maint_writer;
+REVOKE ALL ON fence_resource, fence_issuer, fence_history_state, fence_issuer_stamp FROM regress_fencelock_writer;
+DROP ROLE regress_fencelock_writer;

@@ -25,7 +25,7 @@ is($second->run('SELECT fence_history()'), $history, 'in the history that there 
 is($first->run('ROLLBACK'), '', 'the first one comes to nothing');
 is($second->run("SELECT fence_issue('two')"), 2, 'and tokens go on');
 
-# Generations by hand begin above it, and again keep only those waiting that need them.
+# A generation that is begun by hand is above it.
 is(value($node, 'SELECT fence_new_generation() > 0'), 't', 'a generation by hand is above the first');
 isnt(value($node, 'SELECT fence_history()'), $history, 'and another history');
 is(value($node, "SELECT fence_issue('two') > 1 << 24"), 't', 'whose tokens are above all others');

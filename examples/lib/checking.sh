@@ -53,7 +53,6 @@ sql() { psql -XAtq -v ON_ERROR_STOP=1 -v VERBOSITY=verbose "$@"; }
 status_of() { sql -c "SELECT status FROM orders WHERE id = $1"; }
 has_status() { [[ $(status_of "$1") == "$2" ]]; }
 
-
 # Starts a command in which the word STALL stands before the part that is to stall, and waits until it
 # does. What it says goes to DIR/log. Sets $stalled_dir and $stalled_pid, that of the command.
 start_stalled() { # DIR COMMAND...
@@ -82,10 +81,20 @@ logged_by_stalled() { # TEXT
     wait_for 120 grep -F "$1" "$stalled_dir/log"
 }
 
-# Stops one process, as a machine that is suspended does; returns when the kernel says so.
+# Stops one process, as a machine that is suspended does; returns when the kernel says so. A check that breaks off lets it
+# go on, so that it ends when it is told to.
+frozen_pid=
+run_hooks+=(thaw)
+
 freeze() { # PID
+    frozen_pid=$1
     kill -STOP "$1"
     wait_for 60 is_frozen "$1"
+}
+
+thaw() {
+    [[ -z $frozen_pid ]] || kill -CONT "$frozen_pid" || true # where it was ended, there is nothing to wake
+    frozen_pid=
 }
 
 is_frozen() { [[ $(of_process State "$1") == T* ]]; }

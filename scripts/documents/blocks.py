@@ -17,8 +17,8 @@ A comment before a block changes that:
   <!-- file: NAME -->        written to the scratch directory, for later sh blocks
 Hidden blocks prepare or check: <!-- sql ... --> and <!-- sh ... -->, run like the others.
 In what is to be printed an ellipsis character stands for any text within a line.
-In URLs "redis://localhost" (with or without :6379, or a user) stands for the private Redis, which redis-cli must reach. Documents that do not create the extension
-themselves find it there.
+In URLs "redis://localhost" (with or without :6379, or a user) stands for the private Redis, which redis-cli must reach.
+Documents that do not create the extension themselves find it there.
 """
 
 import os
@@ -67,7 +67,7 @@ class Block:
 
 
 def read_blocks(path):
-    blocks, block, fence = [], None, None
+    blocks, block, fence, indent = [], None, None, ""
     directive, last = {}, None
     for number, line in enumerate(open(path, encoding="utf-8"), 1):
         line = line.rstrip("\n")

@@ -31,15 +31,15 @@ build_extension() {
     make -C "$tree" -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings"
 }
 
-# Compiled anew with these flags, whatever is built already.
-install_extension_with() { # COMPILER FLAGS
-    local with="${CXX:-g++} $warnings $1"
-    make -C "$tree" -B -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="$with" all &&
-        make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="$with" install
-}
-
 install_extension() {
     make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="${CXX:-g++} $warnings" install
+}
+
+# Compiled anew with these flags, whatever is built already, and installed.
+install_extension_with() { # COMPILER_FLAGS MAKE_ARGUMENT...
+    local with="${CXX:-g++} $warnings $1"
+    make -C "$tree" -B -j"$jobs" PG_CONFIG="$PG_CONFIG" CXX="$with" "${@:2}" all &&
+        make -C "$tree" PG_CONFIG="$PG_CONFIG" CXX="$with" "${@:2}" install
 }
 
 # With the tests where TESTS is ON. (Chained by &&: a caller's condition switches `set -e` off.)
@@ -53,6 +53,27 @@ build_client() { # TESTS
 install_client() {
     rm -rf "$prefix"
     cmake --install "$build_dir/client"
+}
+
+# One step of the way to what a script is for: quiet where it works, else the script's end.
+build_step() { # WHAT COMMAND...
+    local log=$build_dir/build.log
+    echo "$1 ..."
+    run_logged "$log" "${@:2}"
+    if ((run_status != 0)); then
+        tail -n 60 "$log" >&2
+        die "$1: failed"
+    fi
+}
+
+build_step_extension() {
+    build_step "building the extension" build_extension
+    build_step "installing it into a private copy of PostgreSQL" install_extension
+}
+
+build_step_client() {
+    build_step "building the client" build_client OFF
+    build_step "installing it into a private directory" install_client
 }
 
 # The demonstration's holder, a consumer of the installed client like any other.

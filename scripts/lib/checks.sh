@@ -1,11 +1,12 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
-# The suites of scripts/check. Sourced by it. A check_ function fails where the check does.
+# Suites that several scripts run, scripts/check first. Sourced after suites.sh and build.sh. A check_ function fails where
+# the check does.
 
 check_shell_syntax() {
     local file
     while read -r file; do
         bash -n "$file"
-    done < <(find scripts bench demo examples debian .ci -type f -exec grep -lE '^#!/bin/(ba)?sh|^# .*[Ss]ourced' {} +)
+    done < <(cd "$tree" && grep -rlE '^#!/bin/(ba)?sh|^# shellcheck shell=' . | sed "s|^|$tree/|")
 }
 
 # Other versions of clang-format format otherwise.
@@ -85,13 +86,20 @@ check_exports() {
     [[ -z $unexpected ]]
 }
 
-# Both against the running private server. pg_regress prints "... ok" up to PostgreSQL 15, TAP from 16 on.
+# The builds and installations of both halves, for suites that need no more than these.
+run_builds() {
+    single_check "extension build" build_extension
+    ! $suite_ok || single_check "extension install" install_extension
+    ! $suite_ok || single_check "client build" build_client OFF
+    ! $suite_ok || single_check "client install" install_client
+}
+
+# Both against the running private server.
 run_sql_suites() {
-    local good='(\.\.\. ok( |$))|(^ok [0-9]+ )' bad='(\.\.\. FAILED)|(^not ok [0-9]+ )'
-    counted_suite "regress" "$good" "$bad" "" installcheck ISOLATION= TAP_TESTS=
+    counted_suite "regress" "$regress_good" "$regress_bad" "" installcheck ISOLATION= TAP_TESTS=
     $suite_ok || show_differences "$tree/regression.diffs"
     if [[ -x $(dirname "$("$PG_CONFIG" --pgxs)")/../test/isolation/pg_isolation_regress ]]; then
-        counted_suite "isolation" "$good" "$bad" "" installcheck REGRESS= TAP_TESTS=
+        counted_suite "isolation" "$regress_good" "$regress_bad" "" installcheck REGRESS= TAP_TESTS=
         $suite_ok || show_differences "$tree/output_iso/regression.diffs"
     else
         skip_suite "isolation" "this PostgreSQL comes without pg_isolation_regress"
@@ -109,8 +117,8 @@ run_sanitized_suite() {
     tree=$run_dir/sanitized
     cp -a "$plain" "$tree"
     single_check "sanitized build" install_extension_with "$flags"
-    ! $suite_ok || counted_suite "regress, sanitized" '(\.\.\. ok( |$))|(^ok [0-9]+ )' \
-        '(\.\.\. FAILED)|(^not ok [0-9]+ )' "" installcheck ISOLATION= TAP_TESTS=
+    ! $suite_ok || counted_suite "regress, sanitized" "$regress_good" "$regress_bad" "" \
+        installcheck ISOLATION= TAP_TESTS=
     tree=$plain
     single_check "install again" install_extension
 }
@@ -140,9 +148,7 @@ missing_for_tap() {
 }
 
 run_prove() {
-    local as=()
-    [[ $EUID -ne 0 ]] || as=(setpriv --reuid=postgres --regid=postgres --init-groups)
-    bounded 1800 "${as[@]+"${as[@]}"}" env -u PGHOST -u PGPORT -u PGUSER HOME="$run_dir/tap" \
+    bounded 1800 "${as_server_user[@]}" env -u PGHOST -u PGPORT -u PGUSER HOME="$run_dir/tap" \
         make -C "$run_dir/tap" PG_CONFIG="$PG_CONFIG" PROVE_FLAGS="--verbose --timer --jobs=$jobs" \
         prove_installcheck
 }
@@ -151,11 +157,6 @@ show_tap_failures() {
     rm -rf "$log_dir/tap"
     cp -r "$run_dir/tap/tmp_check/log" "$log_dir/tap" || true
     grep -E -A 6 '^# +Failed test' "$log_dir/tap.log" | head -n 200 || true
-}
-
-# A hang is a failure that is told, not one that lasts; and what was started ends with this script.
-bounded() { # SECONDS COMMAND...
-    setpriv --pdeathsig TERM timeout --kill-after=30 "$@"
 }
 
 show_differences() { # FILE...

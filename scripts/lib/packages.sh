@@ -109,9 +109,7 @@ missing_of() { # REQUIREMENT...
 }
 
 install_packages() { # NAME...
-    mkdir -p /run/lock
-    exec {packages_lock}>/run/lock/fencelock-packages.lock
-    flock "$packages_lock"
+    take_packages_lock
     package_exists postgresql || update_package_lists
     local names
     mapfile -t names < <(resolved_packages "$@")
@@ -128,6 +126,18 @@ install_packages() { # NAME...
     fi
     services_may_start
     exec {packages_lock}>&-
+    packages_lock=
+}
+
+# One installation at a time on a machine; others wait, or with --nonblock fail.
+packages_lock=
+
+take_packages_lock() { # [--nonblock]
+    local lock
+    mkdir -p /run/lock
+    exec {lock}>/run/lock/fencelock-packages.lock
+    flock "$@" "$lock" || return 1
+    packages_lock=$lock
 }
 
 # Unpacks packages into a directory, without installing them: their services and users do not come to be.
@@ -186,11 +196,19 @@ apt_install() {
         -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install "$@" </dev/null >>"$run_dir/apt.log" 2>&1
 }
 
-# Debian's packages start their services; a policy that forbids it stands while this installs.
+# Debian's packages start their services; a policy that forbids it stands while this installs. Who has the lock may write
+# and remove it, nobody else: another run that ends must not take it from one that installs.
 policy_file=/usr/sbin/policy-rc.d
 policy_mark='# temporary: fencelock installs its build requirements'
 
-run_hooks+=(services_may_start)
+run_hooks+=(end_installation)
+
+# One that broke off, here or in an earlier run.
+end_installation() {
+    [[ $EUID -eq 0 && -e $policy_file ]] || return 0
+    [[ -n $packages_lock ]] || take_packages_lock --nonblock || return 0
+    services_may_start
+}
 
 no_service_starts() {
     [[ ! -e $policy_file ]] || return 0

@@ -2,6 +2,10 @@
 # A run's own directory and the servers started in it; everything ends with the script.
 # Sourced; needs bash with `set -euo pipefail`.
 
+# A variable of the caller's must not change what is run, nor where it is installed.
+unset CDPATH GREP_OPTIONS MAKEFLAGS MFLAGS DESTDIR
+export LC_ALL=C.UTF-8
+
 run_dir=
 run_hooks=() # functions to call at the end, whatever the reason
 declare -A end_signal_of=()
@@ -61,6 +65,25 @@ end_process() { # PID
 }
 
 process_ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# Runs a command with its output in a log; sets $run_status. Must not be called in a condition: there
+# bash ignores `set -e` in all that it calls, and a failure in the middle would pass.
+run_logged() { # LOG COMMAND...
+    local log=$1
+    shift
+    set +e
+    (
+        set -e
+        "$@"
+    ) >"$log" 2>&1 </dev/null
+    run_status=$?
+    set -e
+}
+
+# A hang is a failure that is told, not one that lasts; and what was started ends with this script.
+bounded() { # SECONDS COMMAND...
+    setpriv --pdeathsig TERM timeout --kill-after=30 "$@"
+}
 
 # Waits until a command succeeds; fails after SECONDS.
 wait_for() { # SECONDS COMMAND...

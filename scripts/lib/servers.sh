@@ -55,6 +55,10 @@ wrap_pg_config() { # ORIGINAL COPY
     chmod 755 "$PG_CONFIG"
 }
 
+# What a command begins with that has to run as the user of PostgreSQL's servers, which refuse root.
+as_server_user=(env)
+[[ $EUID -ne 0 ]] || as_server_user=(setpriv --reuid=postgres --regid=postgres --init-groups)
+
 # Starts a new cluster and exports PGHOST (its socket's directory), PGPORT and PGUSER. Settings are
 # given as name=value.
 start_postgres() { # NAME SETTING...
@@ -70,7 +74,7 @@ start_postgres() { # NAME SETTING...
     for setting in "$@"; do
         arguments+=(-c "$setting")
     done
-    unset PGDATABASE PGOPTIONS PGSERVICE PGPASSWORD PGDATA
+    forget_postgres
     export PGHOST=$dir PGUSER=postgres
     for ((attempt = 1; attempt <= 20; attempt++)); do
         PGPORT=$(random_port)
@@ -123,3 +127,15 @@ redis_answers_or_ended() {
 
 # Through the private socket: on the port somebody else might answer.
 redis() { "$redis_cli" -s "$redis_socket" "$@"; }
+
+# libpq's variables, all of them: PGHOSTADDR alone would lead past PGHOST. (PG_CONFIG is none of them.)
+forget_postgres() {
+    local name
+    for name in "${!PG@}"; do
+        [[ $name == PG_* ]] || unset "$name"
+    done
+}
+
+# Nothing of the caller's leads to another server than those that are started here.
+forget_postgres
+unset REDIS_PORT FENCELOCK_REDIS FENCELOCK_DB FENCELOCK_KEYS

@@ -8,6 +8,10 @@ suite_started=$SECONDS
 log_dir=
 suite_ok=true
 
+# Lines of pg_regress and pg_isolation_regress: "... ok" up to PostgreSQL 15, TAP from 16 on.
+regress_good='(\.\.\. ok( |$))|(^ok [0-9]+ )'
+regress_bad='(\.\.\. FAILED)|(^not ok [0-9]+ )'
+
 # One suite's result, said and counted; sets $suite_ok. A failed one shows the end of its log; one that
 # ran nothing has failed.
 suite_result() { # NAME PASSED FAILED SKIPPED LOG
@@ -33,20 +37,6 @@ show_log() { # LOG
     echo "---- the end of $1"
     tail -n 60 "$1" | cut -c 1-240
     echo "----"
-}
-
-# Runs a command with its output in a log; sets $run_status. Must not be called in a condition: there
-# bash ignores `set -e` in all that it calls, and a failure in the middle would pass.
-run_logged() { # LOG COMMAND...
-    local log=$1
-    shift
-    set +e
-    (
-        set -e
-        "$@"
-    ) >"$log" 2>&1 </dev/null
-    run_status=$?
-    set -e
 }
 
 # A check that is one command: passes where it succeeds. Sets $suite_ok; not to be called in a

@@ -1,5 +1,7 @@
 """Errors: only those that the faults explain."""
 
+import signal
+
 from .records import PROMOTIONS
 from .tokens import Restored
 from .verdict import Violation
@@ -11,8 +13,8 @@ CONNECTION = ("connection", "issuer_unavailable", "outcome_unknown", "receipt")
 
 def check(run):
     found = [Violation("crash", f"a worker ended: {e['what']}") for e in run.crashes]
-    found += [Violation("crash", f"the worker {e['worker']} did not end by itself, but with {e['status']}")
-              for e in run.nemesis if e["e"] == "worker_ended" and e["status"] != 0 and not e["killed"]]
+    found += [Violation("crash", f"the worker {e['worker']} ended with {e['status']}, and was {'killed' if e['killed'] else 'told to end'}")
+              for e in run.nemesis if e["e"] == "worker_ended" and e["status"] != (-signal.SIGKILL if e["killed"] else 0)]
     restored = Restored(run)
     for op in run.operations.values():
         if op.failed in ("issuer_unavailable", "outcome_unknown", "stale_token", None):

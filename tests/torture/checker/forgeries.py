@@ -4,9 +4,10 @@ A forgery changes the evidence in place and returns the kind of violation that h
 """
 
 import pickle
+import signal
 
 from . import report
-from .records import PROMOTIONS, Run
+from .records import JOURNAL_COLUMNS, PROMOTIONS, Run
 
 FORGERIES = []
 
@@ -55,16 +56,12 @@ def _remove(evidence, kind, **fields):
                      if event["e"] != kind or any(event.get(name) != value for name, value in fields.items())]
 
 
-JOURNAL = {name: place for place, name in enumerate(
-    ["xid", "number", "source", "action", "resource", "by_tx", "by_token", "fence_token", "before", "after"])}
-
-
 def _get(row, name):
-    return row[JOURNAL[name]]
+    return row[JOURNAL_COLUMNS.index(name)]
 
 
 def _set(row, name, value):
-    row[JOURNAL[name]] = value
+    row[JOURNAL_COLUMNS.index(name)] = value
 
 
 def _rows_of(evidence, tx):
@@ -360,6 +357,13 @@ def a_token_that_was_presented_is_missed(evidence):
 @forgery
 def a_worker_crashes(evidence):
     next(iter(evidence.histories.values())).append({"t": 0, "e": "crashed", "what": "terminate"})
+    return "crash"
+
+
+@forgery
+def a_worker_crashes_before_it_is_killed(evidence):
+    ended = _first((e for e in evidence.nemesis if e["e"] == "worker_ended" and e["killed"]), "killed worker")
+    ended["status"] = -signal.SIGSEGV
     return "crash"
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 PROMOTIONS = ("pg_promote", "pg_split")
 UNKNOWN = (-1, 0)  # the position of a row whose transaction is not in the WAL
+JOURNAL_COLUMNS = ("xid", "source", "action", "resource", "by_tx", "by_token", "fence_token", "before", "after")
 
 
 @dataclass
@@ -45,7 +46,6 @@ class Operation:
 class Transaction:
     name: str
     way: str
-    isolation: str
     tokens: dict  # resource -> token
     fenced: bool  # what it read is fenced: by its own claim, or one that was confirmed before
     begun: int
@@ -54,7 +54,6 @@ class Transaction:
     lsn: int = None     # of the WAL's end after the claim
     rows: int = 0       # written, as the worker was told
     writing: bool = False  # a statement was sent and not answered
-    committing: int = None
     outcome: str = "unknown"
     ended: int = None
     error: str = ""
@@ -72,8 +71,7 @@ class Transaction:
 
 @dataclass
 class Row:
-    """One line of a node's journal: one row that was written."""
-    node: str
+    """One line of a node's journal, in the order of JOURNAL_COLUMNS: one row that was written."""
     xid: int
     source: str
     action: str
@@ -83,7 +81,7 @@ class Row:
     fence_token: int  # what the guard left in the row
     before: int
     after: int
-    position: tuple = None  # in the order of commits
+    position: tuple  # in the order of commits
 
 
 @dataclass
@@ -96,7 +94,7 @@ class Node:
     commits: dict       # xid -> (generation of node, LSN), inherited ones included
     own_ends: dict      # xid -> (LSN, committed): on this node's own timeline; see end_of
     journal: list
-    final: dict         # tables, notes, marks, issued, audit, prepared
+    final: dict         # tables, marks, issued, audit
     promoted: int = None  # when
     alone: int = None     # from when on nobody reached the former primary any more
     at_fork: dict = None  # issued and marks before any client came
@@ -175,8 +173,7 @@ class Run:
                 tokens = {event["resource"]: event["token"]}
                 if "other" in event:
                     tokens[event["other"]] = event["other_token"]
-                self.transactions[name] = Transaction(name, event["way"], event["isolation"], tokens,
-                                                      event["fenced"], event["t"])
+                self.transactions[name] = Transaction(name, event["way"], tokens, event["fenced"], event["t"])
             elif "tx" in event:
                 _take_transaction_event(self.transactions[name], event)
 
@@ -202,8 +199,6 @@ def _take_transaction_event(tx, event):
     elif kind == "wrote":
         tx.writing = False
         tx.rows += event["rows"]
-    elif kind == "commit":
-        tx.committing = event["t"]
     elif kind in ("committed", "rolled_back", "refused", "aborted", "unknown"):
         tx.outcome, tx.ended = kind, event["t"]
         tx.error, tx.sqlstate, tx.why = event.get("error", ""), event.get("sqlstate", ""), event.get("what", "")
@@ -245,9 +240,7 @@ def _nodes(contents, nemesis):
         node.generations = {content["generation"]} | seen.get(node.name, set())
         if parent:
             node.generations |= {number for number in parent.generations if number <= node.at_fork["generation"]}
-        for xid, _, source, action, resource, by_tx, by_token, fence_token, before, after in content["journal"]:
-            node.journal.append(Row(node.name, xid, source, action, resource, by_tx, by_token, fence_token, before,
-                                    after, node.commits.get(xid, UNKNOWN)))
+        node.journal += [Row(*line, node.commits.get(line[0], UNKNOWN)) for line in content["journal"]]
         node.journal.sort(key=lambda row: row.position)
         nodes[node.name] = node
     return list(nodes.values())

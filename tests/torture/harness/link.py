@@ -66,9 +66,6 @@ class Link:
     def release(self):
         self.links.call(self._set_held(False))
 
-    def connections(self):
-        return len(self._connections)
-
     async def _cut(self):
         count = len(self._connections)
         for writer in [side for pair in self._connections for side in pair]:

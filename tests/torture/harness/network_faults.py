@@ -2,7 +2,7 @@
 
 import time
 
-from .faults import FAULTS, observed
+from .faults import FAULTS
 from .processes import wait_until
 
 

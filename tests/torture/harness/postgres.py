@@ -10,6 +10,8 @@ import time
 
 import psycopg2
 
+from checker.records import JOURNAL_COLUMNS
+
 from .processes import Child, free_port, tail, wait_until
 
 SETTINGS = {
@@ -168,18 +170,14 @@ class PostgresNode:
         content = {
             "name": self.name, "port": self.port, "timeline": self.timeline, "parent": self.parent,
             "fork_lsn": self.fork_lsn, "recoveries": self.recoveries, **self.issues(),
-            "prepared": [row[0] for row in self.rows("SELECT gid FROM pg_prepared_xacts")],
             "audit": self.rows("SELECT target::text, finding FROM fence_audit()"),
-            "journal_columns": ["xid", "number", "source", "action", "resource", "by_tx", "by_token", "fence_token", "before", "after"],
-            "journal": self.rows("SELECT xid, number, source, action, resource, by_tx, by_token, fence_token, before, after"
-                                 " FROM journal ORDER BY number"),
+            "journal": self.rows(f"SELECT {', '.join(JOURNAL_COLUMNS)} FROM journal ORDER BY number"),
             "tables": {
                 table: self.rows(f"SELECT id, {value}, by_tx, by_token, {token} FROM {table}")
                 for table, value, token in [
                     ("account", "counter", "fence_token"), ("ledger", "counter", "fence_token"),
                     ("bare", "counter", "NULL::bigint"), ("solo", "counter", "fence_token"),
                     ("once", "counter", "fence_token"), ("purse", "amount", "fence_token")]},
-            "notes": self.rows("SELECT id, by_tx, by_token, fence_token FROM note ORDER BY number"),
         }
         self.stop()
         content["ends"] = self.transaction_ends()

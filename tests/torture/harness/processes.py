@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import socket
 import subprocess
 import time
 
@@ -68,7 +69,6 @@ def wait_until(condition, limit=60, what="a condition"):
 
 def free_port():
     """Below the range of outgoing connections, so that it stays free between two starts of a server."""
-    import socket
     while True:
         port = random.SystemRandom().randrange(12000, 32000)
         with socket.socket() as probe:

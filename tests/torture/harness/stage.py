@@ -64,7 +64,6 @@ class Stage:
         self.pg_link = self.links.new("pg", self.primary.port)
         self.pg_twin_link = self.links.new("pg_twin", self.primary.port)  # the way of half of the workers
         self.pg_replication = self.links.new("pg_replication", self.primary.port)
-        self.standby = None
         self.new_standby()
 
     def new_standby(self):

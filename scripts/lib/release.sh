@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between these files
-# What a release consists of: one version in all places, PGXN's archive, Debian's packages. Sourced after build.sh.
+# What a release consists of: one version in all places, PGXN's archive, Debian's packages. Sourced after build.sh and
+# checks.sh.
 
 package_dir=$build_dir/packages
 
