@@ -187,12 +187,10 @@ lock_set client::acquire_all(std::vector<std::string> resources, acquire_options
         taken.push_back(acquire(resource, one_by_one));
     }
     lock_set all{std::move(taken), std::move(lost)};
-    // One that ran out while others were waited for is gone: then it is none.
+    // One may have run out while others were waited for: then it is none.
     for (auto& one : all.locks())
         if (!one.lease().hand_over(on_lost))
-            throw lock_timeout{"the lock of \"" + one.resource() +
-                                   "\" ran out while others were waited for",
-                               one.resource(), one.token()};
+            one.lease().require_held(); // throws what it was lost by
     return all;
 }
 

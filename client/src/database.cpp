@@ -122,9 +122,11 @@ std::unique_ptr<database_session>
 database::take_new(std::optional<steady::time_point> const deadline)
 {
     {
-        std::lock_guard const guard{mutex_};
-        idle_.clear();
-        used_.clear();
+        sessions idle;
+        sessions used;
+        std::lock_guard const guard{mutex_}; // gone before they are closed
+        idle.swap(idle_);
+        used.swap(used_);
     }
     return connect(deadline);
 }

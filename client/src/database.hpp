@@ -95,6 +95,8 @@ class database {
     std::string schema_for(pqxx::transaction_base& tx);
 
   private:
+    using sessions = std::vector<std::unique_ptr<database_session>>;
+
     std::unique_ptr<database_session> connect(std::optional<steady::time_point> deadline);
     std::unique_ptr<database_session> take_idle(steady::time_point deadline);
     bool reset(database_session& session, steady::time_point deadline) noexcept;
@@ -109,8 +111,8 @@ class database {
     bool const resets_;
     deadline_watch watch_;
     std::mutex mutex_;
-    std::vector<std::unique_ptr<database_session>> idle_;
-    std::vector<std::unique_ptr<database_session>> used_; // idle as well, to be reset
+    sessions idle_;
+    sessions used_; // idle as well, to be reset
     bool ending_ = false;
     std::string history_;
     server_clock clock_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <set>
 #include <thread>
 
@@ -109,6 +110,20 @@ TEST_F(lock_sets, what_was_taken_first_is_held_while_the_rest_is_waited_for)
     EXPECT_TRUE(wait_until([&] { return !is_free(a); }));
     held.release();
     waiter.join();
+}
+
+TEST_F(lock_sets, that_one_has_run_out_while_the_rest_was_waited_for_is_a_loss)
+{
+    auto held = locks.acquire(b);
+    auto taken = std::async(std::launch::async, [&] {
+        return locks.try_acquire({a, b}, {.ttl = 300ms, .wait = 120s, .renew = false});
+    });
+    EXPECT_TRUE(wait_until([&] { // it was taken, and is over
+        return shared_redis().command({"HGET", state_key(a), "last"}) && is_free(a);
+    }));
+    held.release();
+    EXPECT_THROW(taken.get(), lock_lost);
+    EXPECT_TRUE(is_free(b));
 }
 
 TEST_F(lock_sets, opposite_orders_do_not_wait_for_each_other)

@@ -67,6 +67,7 @@ class FENCELOCK_EXPORT lock_set {
         return tx.run(std::forward<Work>(work));
     }
 
+    /// The same through a connection of the caller's, which is in no transaction.
     template <typename Work>
     std::invoke_result_t<Work, pqxx::work&> transaction(pqxx::connection& connection, Work&& work,
                                                         transaction_options const& options = {})

@@ -20,6 +20,7 @@ class lock;
 /// transaction of its own first, so that the snapshot is newer than what the earlier holders wrote.
 enum class isolation { read_committed, repeatable_read, serializable };
 
+/// How transaction() runs.
 struct transaction_options {
     fencelock::isolation isolation = fencelock::isolation::read_committed;
 };
