@@ -53,7 +53,7 @@ class server_clock {
     }
 
     /// False where there is no word of it, or none as new as this.
-    bool is_known(steady::duration no_older_than = steady::duration::max()) const
+    bool is_known(steady::duration no_older_than) const
     {
         return ms_ && steady::now() - read_at_ <= no_older_than;
     }

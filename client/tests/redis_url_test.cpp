@@ -13,7 +13,7 @@ redis_address server_of(std::string_view url)
     return parse_redis_url(url).servers.at(0);
 }
 
-TEST(redis_url, host_alone)
+TEST(redis_url, a_host_alone_has_the_usual_port_and_database)
 {
     auto const a = server_of("redis://localhost");
     EXPECT_EQ(a.host, "localhost");
@@ -23,7 +23,7 @@ TEST(redis_url, host_alone)
     EXPECT_TRUE(a.password.empty());
 }
 
-TEST(redis_url, everything)
+TEST(redis_url, each_part_is_found_in_its_place)
 {
     auto const a = server_of("redis://me:p%40ss%3A@db.example:7000/3");
     EXPECT_EQ(a.host, "db.example");
@@ -33,7 +33,7 @@ TEST(redis_url, everything)
     EXPECT_EQ(a.password, "p@ss:");
 }
 
-TEST(redis_url, password_of_the_default_user)
+TEST(redis_url, a_password_may_stand_without_a_user)
 {
     auto const a = server_of("redis://:secret@h/");
     EXPECT_TRUE(a.user.empty());
@@ -48,7 +48,7 @@ TEST(redis_url, a_raw_at_sign_belongs_to_the_password)
     EXPECT_EQ(a.host, "h");
 }
 
-TEST(redis_url, ipv6)
+TEST(redis_url, an_ipv6_address_stands_in_brackets)
 {
     auto const a = server_of("redis://[::1]:6380");
     EXPECT_EQ(a.host, "::1");
@@ -56,7 +56,7 @@ TEST(redis_url, ipv6)
     EXPECT_EQ(a.display(), "Redis at [::1]:6380");
 }
 
-TEST(redis_url, sockets)
+TEST(redis_url, a_socket_is_a_path_and_its_database_a_parameter)
 {
     EXPECT_EQ(server_of("unix:///run/redis.sock").socket_path, "/run/redis.sock");
     auto const a = server_of("redis+unix://u:p@/run/r%20s.sock?db=2");
@@ -66,7 +66,7 @@ TEST(redis_url, sockets)
     EXPECT_EQ(a.database, 2);
 }
 
-TEST(redis_url, tls_with_parameters_before_options)
+TEST(redis_url, parameters_for_tls_go_before_options)
 {
     EXPECT_FALSE(parse_redis_url("redis://h").tls);
     EXPECT_TRUE(parse_redis_url("rediss://h").tls->verify);

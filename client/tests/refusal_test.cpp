@@ -7,7 +7,7 @@
 namespace fencelock::detail {
 namespace {
 
-TEST(refusal, stale_below_the_mark)
+TEST(refusal, of_a_stale_token_names_the_mark_it_is_below)
 {
     auto const r = parse_refusal(
         "LF001", "ERROR:  fencing token 33 is stale, below the mark 34 of resource \"order:1001\"\n"
@@ -22,7 +22,7 @@ TEST(refusal, stale_below_the_mark)
     EXPECT_TRUE(r->ends_lease());
 }
 
-TEST(refusal, stale_below_the_newest_reservation)
+TEST(refusal, of_a_stale_token_names_the_reservation_it_is_below)
 {
     auto const r = parse_refusal(
         "LF001",
@@ -31,7 +31,7 @@ TEST(refusal, stale_below_the_newest_reservation)
     EXPECT_EQ(r->mark, 1001);
 }
 
-TEST(refusal, stale_and_not_above_the_mark)
+TEST(refusal, of_a_stale_token_names_the_mark_it_is_not_above)
 {
     auto const r = parse_refusal(
         "LF001",
@@ -43,7 +43,7 @@ TEST(refusal, stale_and_not_above_the_mark)
     EXPECT_EQ(r->resource, "order:1001");
 }
 
-TEST(refusal, stale_with_mark_and_resource_hidden)
+TEST(refusal, of_a_stale_token_may_hide_mark_and_resource)
 {
     auto const r = parse_refusal(
         "LF001", "ERROR:  fencing token 33 is stale for this row of table \"orders\"\n");
@@ -53,7 +53,7 @@ TEST(refusal, stale_with_mark_and_resource_hidden)
     EXPECT_EQ(r->resource, "");
 }
 
-TEST(refusal, the_others)
+TEST(refusal, each_of_the_others_names_what_it_is_about)
 {
     auto const required =
         parse_refusal("LF002", "ERROR:  no fencing token presented for resource \"order:1001\"\n");

@@ -7,7 +7,7 @@
 namespace fencelock {
 namespace {
 
-TEST(stamp, fragments)
+TEST(stamp, writes_its_token_and_spares_rows_with_a_higher_one)
 {
     stamp const s{"order:1", 9223372036854775807, "fence_token"};
     EXPECT_EQ(s.token(), 9223372036854775807);
