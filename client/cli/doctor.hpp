@@ -39,6 +39,9 @@ class findings {
 void examine_redis(arguments const& given, std::vector<finding>& all);
 void examine_database(arguments const& given, std::vector<finding>& all);
 
+/// The commands that this user may not use.
+void check_redis_rights(findings& found, redis_look& redis, key_preset preset);
+
 /// Each of the sentinels that the URL names, and whether they agree.
 void examine_sentinels(redis_look& redis, detail::redis_target const& target,
                        std::vector<finding>& all);

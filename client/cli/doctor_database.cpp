@@ -1,3 +1,4 @@
+// What doctor finds in a database and on its server.
 #include <fcntl.h>
 
 #include <memory>

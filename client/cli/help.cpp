@@ -22,10 +22,11 @@ Commands ('fencelock COMMAND --help' tells more):
   doctor    settings of these servers that endanger locking
 
 Options:
-  --redis URL       where locks are kept, e.g. redis://localhost (FENCELOCK_REDIS);
-                    without it, in PostgreSQL alone. Given several times (in the
-                    variable: with spaces between), a Redlock: locks are held on
-                    a majority of these independent servers
+  --redis URL       where locks are kept, e.g. redis://localhost
+                    (FENCELOCK_REDIS); without it, in PostgreSQL alone. Given
+                    several times (in the variable: with spaces between), a
+                    Redlock: locks are held on a majority of these independent
+                    servers
   --db CONNINFO     the database that reserves and checks tokens (FENCELOCK_DB);
                     without it, only plain keys can be used
   --keys PRESET     tagged (default), or plain: the keys lock:RESOURCE and
@@ -59,8 +60,8 @@ after 5 seconds.
 )";
 
 constexpr std::string_view acquire_help =
-    R"(Usage: fencelock [OPTION...] acquire -r RESOURCE [--ttl 30s] [--wait 0] [--owner ID]
-                                      [--no-confirm]
+    R"(Usage: fencelock [OPTION...] acquire -r RESOURCE [--ttl 30s] [--wait 0]
+                                      [--owner ID] [--no-confirm]
 
 Takes the lock, prints 'resource token owner issuer', and leaves the lock to its
 TTL. With --json an object with these names and ttl_ms.
@@ -107,7 +108,7 @@ counted (of a Redlock: the holder on a majority, and what each server keeps); in
 PostgreSQL: the mark (the highest token accepted), the highest token issued, and
 the lease.
 
-  -r, --resource RESOURCE  of this one; without it, of every lock that is held now
+  -r, --resource RESOURCE  of this one; without it, of every lock that is held
 
 What is issued and leased in PostgreSQL is shown to roles that may read the
 table fence_issuer. Where one server cannot be asked, what the other knows is
@@ -123,8 +124,8 @@ missing rights, clocks that are apart, locks without a TTL, a missing or old
 extension, tokens that new connections present already, plain keys, and what
 fence_audit() finds.
 With sentinels it looks at each of them and at the primary; in a cluster at each
-primary, and what it knows of the cluster's state and slots; of a Redlock at each
-server, and whether one is listed twice or away.
+primary, and what it knows of the cluster's state and slots; of a Redlock at
+each server, and whether one is listed twice or away.
 )";
 
 constexpr std::string_view durations =

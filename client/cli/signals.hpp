@@ -1,10 +1,9 @@
 // Signals as messages, taken one by one instead of interrupting.
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <optional>
-
-#include <chrono>
 
 namespace fencelock::cli {
 

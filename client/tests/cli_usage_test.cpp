@@ -6,6 +6,7 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include <sstream>
 
 namespace fencelock::test {
 namespace {
@@ -27,6 +28,15 @@ TEST_F(cli_usage, help_and_version_need_no_server)
         }
     }
     EXPECT_EQ(run_cli({"--version"}).out, std::string{"fencelock "} + version() + "\n");
+}
+
+TEST_F(cli_usage, help_fits_into_80_columns)
+{
+    for (std::string const command : {"run", "acquire", "renew", "release", "show", "doctor"}) {
+        std::istringstream lines{run_cli({"--help"}).out + run_cli({command, "--help"}).out};
+        for (std::string line; std::getline(lines, line);)
+            EXPECT_LE(line.size(), 80u) << line;
+    }
 }
 
 TEST_F(cli_usage, help_and_version_do_not_look_at_the_environment)
