@@ -224,7 +224,7 @@ bool client::release(held_lease const& lease)
 }
 
 // Any of them may have granted the lease. That one does not know it says nothing while another
-// cannot be asked.
+// cannot be asked, and that one cannot be reached says nothing of what another may have done.
 template <typename Ask>
 bool client::any_issuer(Ask ask)
 {
@@ -235,7 +235,8 @@ bool client::any_issuer(Ask ask)
             if (ask(*one, detail::steady::now() + core_->options.attempt_timeout))
                 return true;
         } catch (issuer_unavailable const&) {
-            trouble = std::current_exception();
+            if (!trouble)
+                trouble = std::current_exception();
         } catch (outcome_unknown const&) {
             trouble = std::current_exception();
         }

@@ -67,7 +67,7 @@ TEST_F(cli_redlock, a_program_runs_under_a_lock_and_nothing_is_left_after_it)
     auto const outcome =
         run({"run", "-r", resource, "--wait", "120s", "--", "sh", "-c", "echo $FENCELOCK_TOKEN"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.out, std::to_string(issued()) + "\n");
+    EXPECT_EQ(outcome.out, std::to_string(issued(resource)) + "\n");
     EXPECT_TRUE(nothing_is_left());
 }
 

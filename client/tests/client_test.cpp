@@ -163,8 +163,7 @@ TEST_F(redis_client, bad_arguments_are_refused_before_anything_is_sent)
     test_support::tcp_proxy to_redis{"127.0.0.1", shared_redis().port()};
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
     redis_locks watched{to_redis.url()};
-    client watched_client{watched, "host=127.0.0.1 user=postgres dbname=postgres port=" +
-                                       std::to_string(to_postgres.port())};
+    client watched_client{watched, conninfo_through(to_postgres)};
     for (std::string const& name : {std::string{}, std::string(1025, 'x'), std::string{"a\0b", 3},
                                     std::string{"\xFF"}, std::string{"\xED\xA0\x80"}})
         EXPECT_THROW(watched_client.try_acquire(name), invalid_argument);

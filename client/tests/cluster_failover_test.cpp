@@ -1,42 +1,25 @@
 // Three primaries with a replica each: one primary dies or is frozen while locks of its slots are
 // held, its replica takes its place, and the old one comes back.
-#include "servers.hpp"
-
-#include <gtest/gtest.h>
+#include "cluster_fixture.hpp"
 
 #include <array>
 #include <optional>
 
 #include "grant_record.hpp"
-#include "support/redis_nodes.hpp"
 
 namespace fencelock::test {
 namespace {
 
-class cluster_failover : public ::testing::Test {
+class cluster_failover : public cluster_fixture {
   protected:
     static constexpr std::size_t fated = 0; // the primary that is lost
     static constexpr std::size_t heir = 3;  // its replica
 
-    cluster_failover()
+    cluster_failover() : cluster_fixture{3, 1, 1500ms}
     {
         held_name = resource_of(fated);
         busy_name = resource_of(fated);
         elsewhere = resource_of(1);
-    }
-
-    static void wait_for(std::function<bool()> const& condition)
-    {
-        ASSERT_TRUE(wait_until(condition));
-    }
-
-    std::string resource_of(std::size_t node) const
-    {
-        for (;;) {
-            auto name = new_resource();
-            if (nodes.first_owner_of(nodes.slot_of(lock_key(name))) == node)
-                return name;
-        }
     }
 
     // A lock for an hour that the replica knows of as well.
@@ -118,7 +101,6 @@ class cluster_failover : public ::testing::Test {
         EXPECT_GT(held_record.highest_claim(), held.token());
     }
 
-    test_support::redis_nodes nodes{3, 1, {"--cluster-node-timeout", "1500"}};
     redis_locks redis{nodes.url(1), {.command_timeout = 500ms}};
     client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
     std::string held_name;

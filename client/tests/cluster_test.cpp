@@ -1,8 +1,6 @@
 // A cluster of three primaries: slots are found, followed while they move, and missed when a node
 // is gone.
-#include "servers.hpp"
-
-#include <gtest/gtest.h>
+#include "cluster_fixture.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,27 +10,13 @@
 #include <thread>
 
 #include "grant_record.hpp"
-#include "support/redis_nodes.hpp"
 
 namespace fencelock::test {
 namespace {
 
-class cluster : public ::testing::Test {
+class cluster : public cluster_fixture {
   protected:
-    static void wait_for(std::function<bool()> const& condition)
-    {
-        ASSERT_TRUE(wait_until(condition));
-    }
-
-    // A resource whose keys belong to this node at first.
-    std::string resource_of(std::size_t node) const
-    {
-        for (;;) {
-            auto name = new_resource();
-            if (nodes.first_owner_of(nodes.slot_of(lock_key(name))) == node)
-                return name;
-        }
-    }
+    cluster() : cluster_fixture{3, 0, 5s} {}
 
     // CLUSTER SETSLOT at a node.
     void set_slot(std::size_t at, std::string const& resource, std::string const& what,
@@ -68,8 +52,6 @@ class cluster : public ::testing::Test {
         set_slot(to, resource, "NODE", to);
         set_slot(from, resource, "NODE", to);
     }
-
-    test_support::redis_nodes nodes{3, 0, {"--cluster-node-timeout", "5000"}};
 };
 
 class cluster_client : public cluster {
@@ -192,32 +174,7 @@ TEST_F(cluster_client, a_node_that_is_gone_is_an_error_and_no_contention)
 TEST_F(cluster_client, the_smallest_acl_is_enough)
 {
     for (std::size_t i = 0; i < nodes.size(); ++i)
-        nodes[i].command({"ACL",
-                          "SETUSER",
-                          "fencelock",
-                          "on",
-                          ">secret",
-                          "~fencelock:*",
-                          "-@all",
-                          "+eval",
-                          "+evalsha",
-                          "+get",
-                          "+set",
-                          "+del",
-                          "+hget",
-                          "+hmget",
-                          "+hset",
-                          "+hdel",
-                          "+hincrby",
-                          "+pexpire",
-                          "+pttl",
-                          "+time",
-                          "+llen",
-                          "+lpush",
-                          "+blpop",
-                          "+info|replication",
-                          "+cluster|slots",
-                          "+asking"});
+        add_smallest_user(nodes[i], {"+blpop", "+cluster|slots", "+asking"});
     auto with_user = nodes.url();
     with_user.insert(with_user.find("//") + 2, "fencelock:secret@");
     redis_locks as_user{with_user};
@@ -255,10 +212,7 @@ TEST_F(cluster_client, a_release_wakes_a_waiter_blocked_at_the_slots_node)
         auto const resource = resource_of(i);
         auto holder = locks.acquire(resource);
         std::thread waiter{[&] { EXPECT_TRUE(locks.try_acquire(resource, {.wait = 300s})); }};
-        EXPECT_TRUE(wait_until([&] {
-            return nodes[i].command({"INFO", "clients"}).value().find("blocked_clients:1") !=
-                   std::string::npos;
-        }));
+        EXPECT_TRUE(wait_until([&] { return blocked_clients(nodes[i]) == 1; }));
         EXPECT_EQ(holder.release(), release_outcome::released);
         waiter.join();
     }

@@ -46,9 +46,20 @@ extern "C" pg_result* PQexec(pg_conn* connection, char const* sql)
 namespace fencelock::test {
 namespace {
 
+// The COMMIT of a row of `answered` waits while this lives.
+class commit_blocker {
+  public:
+    commit_blocker() { tx_.exec("SELECT pg_advisory_xact_lock(1)"); }
+    void let_go() { tx_.abort(); }
+
+  private:
+    pqxx::connection connection_{shared_postgres().conninfo()};
+    pqxx::work tx_{connection_};
+};
+
 class commit_outcomes : public ::testing::Test {
   protected:
-    // A row of `answered` makes its COMMIT wait while somebody has the advisory lock 1.
+    // A row of `answered` makes its COMMIT wait while a commit_blocker lives.
     static void SetUpTestSuite()
     {
         for (auto const* sql : {
@@ -84,10 +95,8 @@ class commit_outcomes : public ::testing::Test {
 
     std::unique_ptr<client> client_with(std::chrono::milliseconds attempt_timeout)
     {
-        return std::make_unique<client>(
-            "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                std::to_string(proxy.port()),
-            client_options{.attempt_timeout = attempt_timeout});
+        return std::make_unique<client>(conninfo_through(proxy),
+                                        client_options{.attempt_timeout = attempt_timeout});
     }
 
     test_support::tcp_proxy proxy{"127.0.0.1", shared_postgres().port()};
@@ -106,24 +115,20 @@ TEST_F(commit_outcomes, a_commit_whose_answer_was_lost_is_a_commit)
 
 TEST_F(commit_outcomes, a_commit_that_goes_on_is_waited_for)
 {
-    pqxx::connection blocker{shared_postgres().conninfo()};
-    pqxx::work blocking{blocker};
-    blocking.exec("SELECT pg_advisory_xact_lock(1)");
+    commit_blocker blocker;
     auto done = std::async(std::launch::async, [&] { insert(); });
-    ASSERT_TRUE(wait_until([] { return waiting_commit().has_value(); }));
+    EXPECT_TRUE(wait_until([] { return waiting_commit().has_value(); }));
     proxy.cut_all();
-    blocking.abort();
+    blocker.let_go();
     EXPECT_NO_THROW(done.get());
     EXPECT_TRUE(written());
 }
 
 TEST_F(commit_outcomes, a_commit_that_failed_is_known_to_have_written_nothing)
 {
-    pqxx::connection blocker{shared_postgres().conninfo()};
-    pqxx::work blocking{blocker};
-    blocking.exec("SELECT pg_advisory_xact_lock(1)");
+    commit_blocker blocker;
     auto done = std::async(std::launch::async, [&] { insert(); });
-    ASSERT_TRUE(wait_until([] { return waiting_commit().has_value(); }));
+    EXPECT_TRUE(wait_until([] { return waiting_commit().has_value(); }));
     proxy.cut_all();
     shared_postgres().query("SELECT pg_terminate_backend(" + waiting_commit().value() + ")");
     EXPECT_THROW(done.get(), issuer_unavailable);
@@ -157,15 +162,13 @@ TEST_F(commit_outcomes, one_that_does_not_end_in_time_can_be_asked_for_later)
 {
     auto const impatient = client_with(300ms);
     auto lock = impatient->acquire(new_resource(), {.ttl = 1h, .wait = 120s});
-    pqxx::connection blocker{shared_postgres().conninfo()};
-    pqxx::work blocking{blocker};
-    blocking.exec("SELECT pg_advisory_xact_lock(1)");
+    commit_blocker blocker;
     auto done = std::async(std::launch::async, [&] {
         lock.transaction([&](pqxx::work& tx) {
             tx.exec("INSERT INTO answered VALUES (" + tx.quote(resource) + ")");
         });
     });
-    ASSERT_TRUE(wait_until([] { return waiting_commit().has_value(); }));
+    EXPECT_TRUE(wait_until([] { return waiting_commit().has_value(); }));
     proxy.cut_all();
     std::string receipt;
     try {
@@ -175,7 +178,7 @@ TEST_F(commit_outcomes, one_that_does_not_end_in_time_can_be_asked_for_later)
         receipt = e.receipt();
     }
     EXPECT_EQ(locks->outcome(receipt), commit_outcome::in_progress);
-    blocking.abort();
+    blocker.let_go();
     EXPECT_TRUE(wait_until([&] { return locks->outcome(receipt) == commit_outcome::committed; }));
 }
 
@@ -204,8 +207,7 @@ TEST_F(commit_outcomes, a_crash_in_between_leaves_it_unknown)
     install_extension(server);
     server.query("CREATE TABLE answered (name text)");
     test_support::tcp_proxy to_server{"127.0.0.1", server.port()};
-    client through{"host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                   std::to_string(to_server.port())};
+    client through{conninfo_through(to_server)};
     auto lock = through.acquire(resource, {.ttl = 1h});
     std::string receipt;
     try {

@@ -22,10 +22,22 @@ namespace fs = std::filesystem;
 
 class database_fates : public ::testing::Test {
   protected:
-    static constexpr auto copies = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
+    std::string resource = new_resource();
+};
 
-    // Leaves the server where it was when `backup` was made, in a history of its own.
-    static void restore(test_support::postgres_server& server, fs::path const& backup)
+class restored_database : public database_fates {
+  protected:
+    restored_database() { install_extension(server); }
+
+    void back_up()
+    {
+        server.stop();
+        fs::copy(server.data_directory(), kept_.path() / "data", copies);
+        server.start();
+    }
+
+    // Leaves the server where it was when it was backed up, in a history of its own.
+    void restore()
     {
         server.stop();
         auto const data = server.data_directory();
@@ -35,7 +47,7 @@ class database_fates : public ::testing::Test {
                                       .c_str()),
                       0);
         };
-        fs::copy(backup, data.parent_path() / "restored", copies);
+        fs::copy(kept_.path() / "data", data.parent_path() / "restored", copies);
         owner("restored");
         fs::remove_all(data);
         fs::rename(data.parent_path() / "restored", data);
@@ -47,24 +59,22 @@ class database_fates : public ::testing::Test {
         EXPECT_TRUE(wait_until([&] { return server.query("SELECT pg_is_in_recovery()") == "f"; }));
     }
 
-    std::string resource = new_resource();
-};
-
-// Redis goes on with tokens of a block that the restored database knows nothing of.
-TEST_F(database_fates, restored_to_an_earlier_point)
-{
     test_support::postgres_server server;
-    install_extension(server);
     test_support::redis_server redis_server;
     redis_locks redis{redis_server.url(), {.block_size = 5}};
     client locks{redis, server.conninfo(), {.fall_back = false}};
+
+  private:
+    static constexpr auto copies = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
+
+    test_support::temporary_directory kept_{"fencelock-backup"};
+};
+
+// Redis goes on with tokens of a block that the restored database knows nothing of.
+TEST_F(restored_database, leads_to_no_token_that_was_granted_after_its_backup)
+{
     locks.acquire(resource).confirm();
-
-    server.stop();
-    test_support::temporary_directory kept{"fencelock-backup"};
-    fs::copy(server.data_directory(), kept.path() / "data", copies);
-    server.start();
-
+    back_up();
     std::set<std::int64_t> lost; // granted after the backup
     std::int64_t token = 0;
     for (int i = 0; i < 7; ++i) { // into the second block
@@ -73,7 +83,7 @@ TEST_F(database_fates, restored_to_an_earlier_point)
         lock.confirm();
         token = lock.token();
     }
-    restore(server, kept.path() / "data");
+    restore();
 
     // A client that was there before, and one that comes new.
     client newcomer{redis, server.conninfo(), {.fall_back = false}};
@@ -87,22 +97,14 @@ TEST_F(database_fates, restored_to_an_earlier_point)
 }
 
 // Tokens of a block that nobody confirmed, beyond what the restored database had issued.
-TEST_F(database_fates, a_token_of_a_lost_history_is_refused)
+TEST_F(restored_database, refuses_a_token_of_its_lost_history)
 {
-    test_support::postgres_server server;
-    install_extension(server);
-    test_support::redis_server redis_server;
-    redis_locks redis{redis_server.url(), {.block_size = 5}};
-    client locks{redis, server.conninfo(), {.fall_back = false}};
     locks.acquire(resource).confirm();
-    server.stop();
-    test_support::temporary_directory kept{"fencelock-backup"};
-    fs::copy(server.data_directory(), kept.path() / "data", copies);
-    server.start();
+    back_up();
     for (int i = 0; i < 5; ++i)
         locks.acquire(resource, {.wait = 120s}).release();
     auto stalled = locks.acquire(resource, {.ttl = 1h});
-    restore(server, kept.path() / "data");
+    restore();
 
     EXPECT_THROW(stalled.confirm(), token_not_issued);
     EXPECT_FALSE(stalled.held());
@@ -167,10 +169,8 @@ class late_seeds : public database_fates {
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
     redis_locks redis{server.url()};
     client prompt{redis, shared_postgres().conninfo(), {.fall_back = false}};
-    client slow{redis,
-                "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                    std::to_string(to_postgres.port()),
-                {.fall_back = false, .attempt_timeout = 120s}};
+    client slow{
+        redis, conninfo_through(to_postgres), {.fall_back = false, .attempt_timeout = 120s}};
     std::mutex mutex;
     grant_record record;
 };

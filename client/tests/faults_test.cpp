@@ -15,16 +15,6 @@ class faults : public ::testing::Test {
     redis_locks redis{proxy.url()};
     client locks{redis, shared_postgres().conninfo(), {.fall_back = false}};
     std::string resource = new_resource();
-
-    static std::int64_t script_calls()
-    {
-        auto const stats = shared_redis().command({"INFO", "commandstats"}).value();
-        std::int64_t calls = 0;
-        for (std::string const name : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls="})
-            if (auto const at = stats.find(name); at != std::string::npos)
-                calls += std::stoll(stats.substr(at + name.size()));
-        return calls;
-    }
 };
 
 TEST_F(faults, a_lost_reply_is_asked_for_again_and_costs_no_token)
@@ -47,11 +37,7 @@ TEST_F(faults, a_lost_demand_for_a_seed_costs_no_second_block)
     proxy.drop_next_reply(lock_key(resource));
     auto first = locks.acquire(resource);
     EXPECT_EQ(proxy.replies_dropped(), 1U);
-    EXPECT_EQ(shared_postgres()
-                  .query("SELECT issued FROM \"Fence it\".fence_issuer WHERE resource = '" +
-                         resource + "'")
-                  .value(),
-              std::to_string(first.token() + 999));
+    EXPECT_EQ(issued(resource), first.token() + 999);
 }
 
 TEST_F(faults, an_unanswered_acquire_is_unknown_and_takes_no_lock_when_it_arrives_late)
@@ -59,7 +45,7 @@ TEST_F(faults, an_unanswered_acquire_is_unknown_and_takes_no_lock_when_it_arrive
     client impatient{
         redis, shared_postgres().conninfo(), {.fall_back = false, .attempt_timeout = 3s}};
     impatient.acquire(resource, {.wait = 120s}).release(); // a connection is open and idle now
-    auto const before = script_calls();
+    auto const before = script_calls(shared_redis());
     proxy.hold_requests();
     try {
         impatient.try_acquire(resource);
@@ -69,7 +55,7 @@ TEST_F(faults, an_unanswered_acquire_is_unknown_and_takes_no_lock_when_it_arrive
     }
     EXPECT_GT(proxy.bytes_held(), 0U);
     proxy.release();
-    EXPECT_TRUE(wait_until([&] { return script_calls() > before; }));
+    EXPECT_TRUE(wait_until([&] { return script_calls(shared_redis()) > before; }));
     EXPECT_FALSE(shared_redis().command({"GET", lock_key(resource)}));
     EXPECT_TRUE(locks.try_acquire(resource));
 }
@@ -89,16 +75,13 @@ TEST_F(faults,
        an_acquire_whose_first_request_was_not_answered_is_unknown_where_no_block_is_to_be_had)
 {
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
-    client through{redis,
-                   "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                       std::to_string(to_postgres.port()),
-                   {.fall_back = false}};
+    client through{redis, conninfo_through(to_postgres), {.fall_back = false}};
     through.acquire(new_resource(), {.wait = 120s}).release(); // knows the database by now
     to_postgres.refuse();
     to_postgres.cut_all();
     proxy.drop_next_reply(lock_key(resource));
     EXPECT_THROW(through.try_acquire(resource), outcome_unknown);
-    EXPECT_EQ(proxy.replies_dropped(), 1u);
+    EXPECT_EQ(proxy.replies_dropped(), 1U);
 }
 
 TEST_F(faults, an_acquire_that_was_not_answered_once_stays_unknown_while_it_is_tried_again)
@@ -159,9 +142,7 @@ TEST_F(faults, tokens_above_2_to_the_53_are_exact)
 TEST_F(faults, a_reader_of_a_frozen_database_gives_up)
 {
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
-    client through{"host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                       std::to_string(to_postgres.port()),
-                   {.attempt_timeout = 3s}};
+    client through{conninfo_through(to_postgres), {.attempt_timeout = 3s}};
     through.acquire(new_resource(), {.wait = 120s}).release();
     to_postgres.hold_replies();
     EXPECT_THROW(through.try_acquire(resource), outcome_unknown);
@@ -190,10 +171,7 @@ TEST_F(faults, a_database_lease_that_has_to_wait_too_long_is_not_taken)
         tx.exec("SELECT \"Fence it\".fence_issue('" + resource + "')");
         EXPECT_THROW(in_database.try_acquire(resource), issuer_unavailable);
     }
-    EXPECT_EQ(shared_postgres()
-                  .query("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-                  .value(),
-              "0");
+    EXPECT_FALSE(somebody_waits_in_postgres());
     EXPECT_TRUE(in_database.try_acquire(resource, {.wait = 120s}));
 }
 
@@ -201,9 +179,7 @@ TEST_F(faults, a_database_lease_that_is_asked_for_late_is_not_taken)
 {
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
     auto const application = "late_" + resource;
-    client through{"host=127.0.0.1 user=postgres dbname=postgres sslmode=disable "
-                   "application_name=" +
-                       application + " port=" + std::to_string(to_postgres.port()),
+    client through{conninfo_through(to_postgres) + " application_name=" + application,
                    {.attempt_timeout = 2s}};
     through.acquire(new_resource(), {.wait = 120s}).release(); // connected by now
     to_postgres.hold_requests();

@@ -33,7 +33,7 @@ class redlock_faults : public redlock_fixture {
 
     void expect_scripts_on(std::size_t i, std::int64_t more_than)
     {
-        EXPECT_TRUE(wait_until([&] { return script_calls(i) > more_than; }));
+        EXPECT_TRUE(wait_until([&] { return script_calls(server(i)) > more_than; }));
     }
 
     redlock_locks group{urls(), {.redlock_timeout = patient}};
@@ -56,7 +56,7 @@ TEST_F(redlock_faults, an_attempt_that_loses_leaves_nothing_where_it_had_won)
     take_for_others(1);
     EXPECT_FALSE(lasting.try_acquire(resource, {.ttl = 24h}));
     EXPECT_TRUE(wait_until([&] { return !kept(2); }));
-    EXPECT_EQ(issued(), 0);
+    EXPECT_EQ(issued(resource), 0);
 }
 
 TEST_F(redlock_faults, one_foreign_vote_is_a_minority)
@@ -75,7 +75,8 @@ TEST_F(redlock_faults, split_votes_are_given_back_and_asked_for_again)
     server(2).command({"SET", lock_key(resource), "0:def:another", "PX", "3600000"});
     std::optional<lock> taken;
     std::thread acquirer{[&] { taken = locks.try_acquire(resource, {.wait = 300s}); }};
-    EXPECT_TRUE(wait_until([&] { return script_calls(0) >= 4; })); // taken, given back, and again
+    EXPECT_TRUE(
+        wait_until([&] { return script_calls(server(0)) >= 4; })); // taken, given back, and again
     EXPECT_FALSE(taken);
     server(2).command({"DEL", lock_key(resource)});
     acquirer.join();
@@ -89,7 +90,7 @@ TEST_F(redlock_faults, a_request_that_is_executed_late_leaves_nothing)
     EXPECT_TRUE(nothing_is_left());
     take_for_others(0);
     take_for_others(1);
-    auto const before = script_calls(2);
+    auto const before = script_calls(server(2));
     proxy(2).hold_requests();
     EXPECT_FALSE(lasting.try_acquire(resource, {.ttl = 24h})); // did not wait for the third
     EXPECT_TRUE(wait_until([&] { return proxy(2).bytes_held() > 0; }));
@@ -103,8 +104,8 @@ TEST_F(redlock_faults, a_request_that_is_executed_after_its_time_takes_nothing)
     acquire_everywhere(quick, {.wait = 120s}).release(); // connected, and nothing on its way
     EXPECT_TRUE(nothing_is_left());
     take_for_others(0);
-    auto const before = script_calls(2);
-    auto const taken = calls(2, "set");
+    auto const before = script_calls(server(2));
+    auto const taken = calls_of(server(2), "set");
     proxy(1).hold_requests();
     proxy(2).hold_requests();
     EXPECT_THROW(quick.try_acquire(resource), issuer_unavailable);
@@ -112,7 +113,7 @@ TEST_F(redlock_faults, a_request_that_is_executed_after_its_time_takes_nothing)
     proxy(2).release();
     expect_scripts_on(2, before);
     EXPECT_TRUE(wait_until([&] { return !kept(1) && !kept(2); }));
-    EXPECT_EQ(calls(2, "set"), taken);
+    EXPECT_EQ(calls_of(server(2), "set"), taken);
 }
 
 TEST_F(redlock_faults, what_is_not_granted_lives_no_longer_than_the_attempt)
@@ -137,7 +138,7 @@ TEST_F(redlock_faults, a_grant_needs_the_votes_that_it_had_before_its_token)
     auto taken = acquire_and([&] {
         server(0).command({"DEL", lock_key(resource)});
         server(1).command({"FLUSHALL"});
-        in_vain = issued() + 1;
+        in_vain = issued(resource) + 1;
     });
     ASSERT_TRUE(taken);
     EXPECT_GT(taken->token(), in_vain); // another attempt had to be made
@@ -178,7 +179,7 @@ TEST_F(redlock_faults, a_lost_grant_is_no_grant_and_its_token_is_given_up)
 {
     quick.acquire(resource, {.wait = 120s}).release();
     EXPECT_TRUE(nothing_is_left());
-    auto const before = issued();
+    auto const before = issued(resource);
     for (std::size_t i = 0; i < 2; ++i)
         proxy(i).drop_next_reply("\r\n0:");
     auto held = quick.acquire(resource, {.wait = 120s});
@@ -192,10 +193,8 @@ TEST_F(redlock_faults, a_lost_grant_is_no_grant_and_its_token_is_given_up)
 TEST_F(redlock_faults, a_lost_grant_leaves_it_unknown_where_no_other_token_is_to_be_had)
 {
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
-    client through{group,
-                   "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                       std::to_string(to_postgres.port()),
-                   {.fall_back = false, .attempt_timeout = 6s}};
+    client through{
+        group, conninfo_through(to_postgres), {.fall_back = false, .attempt_timeout = 6s}};
     acquire_everywhere(through, {.wait = 120s}).release(); // connected, and nothing on its way
     EXPECT_TRUE(nothing_is_left());
     std::future<std::optional<lock>> taken;
@@ -292,7 +291,7 @@ TEST_F(redlock_faults, a_released_lock_is_not_granted_by_a_request_that_was_on_i
     ASSERT_TRUE(held);
     EXPECT_EQ(servers_with(*held), 2);
     EXPECT_EQ(held->release(), release_outcome::released);
-    auto const before = script_calls(2);
+    auto const before = script_calls(server(2));
     proxy(2).release();
     expect_scripts_on(2, before + 1);
     EXPECT_TRUE(nothing_is_left());
@@ -322,7 +321,7 @@ TEST_F(redlock_persistent, a_vote_from_before_a_restart_does_not_count)
             server(i).restart();
             EXPECT_EQ(kept(i), before);
         }
-        in_vain = issued() + 1;
+        in_vain = issued(resource) + 1;
     });
     ASSERT_TRUE(taken);
     EXPECT_GT(taken->token(), in_vain);

@@ -63,26 +63,6 @@ void redlock_fixture::take_for_others(std::size_t i, std::string const& value)
     server(i).command({"SET", lock_key(resource), value, "PX", "3600000"});
 }
 
-std::int64_t redlock_fixture::calls(std::size_t i, std::string const& command)
-{
-    auto const stats = server(i).command({"INFO", "commandstats"}).value();
-    auto const name = "cmdstat_" + command + ":calls=";
-    auto const at = stats.find(name);
-    return at == std::string::npos ? 0 : std::stoll(stats.substr(at + name.size()));
-}
-
-std::int64_t redlock_fixture::script_calls(std::size_t i)
-{
-    return calls(i, "evalsha") + calls(i, "eval");
-}
-
-std::int64_t redlock_fixture::issued()
-{
-    auto const found = shared_postgres().query(
-        "SELECT issued FROM \"Fence it\".fence_issuer WHERE resource = '" + resource + "'");
-    return found ? std::stoll(*found) : 0;
-}
-
 issue_blocker::issue_blocker(std::string const& resource)
     : connection_{shared_postgres().conninfo()}, tx_{connection_}
 {
@@ -91,11 +71,7 @@ issue_blocker::issue_blocker(std::string const& resource)
 
 bool issue_blocker::somebody_waits()
 {
-    return wait_until([] {
-        return shared_postgres()
-                   .query("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-                   .value() != "0";
-    });
+    return wait_until(somebody_waits_in_postgres);
 }
 
 } // namespace fencelock::test

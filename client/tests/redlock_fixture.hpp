@@ -47,15 +47,6 @@ class redlock_fixture : public ::testing::Test {
     /// As another client's that was granted the lock with this token would be.
     void take_for_others(std::size_t i, std::string const& value = "7:abc:somebody");
 
-    /// How often a server has executed a command.
-    std::int64_t calls(std::size_t i, std::string const& command);
-
-    /// How often a server was asked to run a script.
-    std::int64_t script_calls(std::size_t i);
-
-    /// The highest token issued in PostgreSQL; 0 where there is none.
-    std::int64_t issued();
-
     /// No patience with servers is needed where all of them answer, but a busy machine may be slow.
     static constexpr auto patient = 20s;
 

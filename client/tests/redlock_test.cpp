@@ -16,7 +16,7 @@ TEST_F(redlock, a_lock_is_on_every_server_until_it_is_released)
 {
     auto held = acquire_everywhere(locks);
     EXPECT_EQ(held.issuer_name(), "redlock");
-    EXPECT_EQ(held.token(), issued());
+    EXPECT_EQ(held.token(), issued(resource));
     EXPECT_TRUE(held.renew());
     EXPECT_EQ(held.transaction([](pqxx::work&) { return 1; }), 1);
     EXPECT_EQ(held.release(), release_outcome::released);
@@ -37,10 +37,10 @@ TEST_F(redlock, the_ttl_is_on_every_server_and_counts_from_the_grant)
 TEST_F(redlock, others_do_not_get_what_is_held)
 {
     auto held = acquire_everywhere(locks);
-    auto const before = issued();
+    auto const before = issued(resource);
     EXPECT_FALSE(locks.try_acquire(resource));
     EXPECT_THROW(locks.acquire(resource, {.wait = 20ms}), lock_timeout);
-    EXPECT_EQ(issued(), before); // no token for those who lose
+    EXPECT_EQ(issued(resource), before); // no token for those who lose
     EXPECT_EQ(servers_with(held), 3);
     EXPECT_EQ(held.release(), release_outcome::released);
     auto next = locks.acquire(resource);
@@ -108,7 +108,7 @@ TEST_F(redlock, a_majority_away_is_told_at_once)
         EXPECT_NE(std::string{e.what()}.find(std::to_string(proxy(0).port())), std::string::npos);
         EXPECT_NE(std::string{e.what()}.find(std::to_string(proxy(2).port())), std::string::npos);
     }
-    EXPECT_EQ(issued(), 0);
+    EXPECT_EQ(issued(resource), 0);
     EXPECT_TRUE(nothing_is_left());
 }
 
@@ -149,7 +149,7 @@ TEST_F(redlock, a_lock_that_others_hold_is_no_reason_to_fall_back)
     take_for_others(0);
     take_for_others(1);
     EXPECT_FALSE(falling_back.try_acquire(resource));
-    EXPECT_EQ(issued(), 0);
+    EXPECT_EQ(issued(resource), 0);
 }
 
 TEST_F(redlock, a_lease_goes_on_without_a_minority_and_is_lost_with_a_majority)

@@ -312,8 +312,7 @@ TEST(renewal, in_a_stuck_database_delays_none_in_redis)
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
     test_support::redis_server server;
     redis_locks redis{server.url()};
-    client locks{redis, "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                            std::to_string(to_postgres.port())};
+    client locks{redis, conninfo_through(to_postgres)};
     auto const resource = new_resource();
     locks.acquire(resource).release(); // a block is at hand
     server.pause();

@@ -258,29 +258,7 @@ TEST_F(acquire_script, a_replica_answers_every_script_with_an_error)
 
 TEST_F(acquire_script, the_smallest_acl_is_enough)
 {
-    shared_redis().command({"ACL",
-                            "SETUSER",
-                            "fencelock",
-                            "on",
-                            ">secret",
-                            "~fencelock:*",
-                            "-@all",
-                            "+eval",
-                            "+evalsha",
-                            "+get",
-                            "+set",
-                            "+del",
-                            "+hget",
-                            "+hmget",
-                            "+hset",
-                            "+hdel",
-                            "+hincrby",
-                            "+pexpire",
-                            "+pttl",
-                            "+time",
-                            "+llen",
-                            "+lpush",
-                            "+info|replication"});
+    add_smallest_user(shared_redis());
     auto url = shared_redis().url();
     url.insert(url.find("//") + 2, "fencelock:secret@");
     redis_locks redis{url};

@@ -11,14 +11,6 @@ namespace {
 
 class seeding : public ::testing::Test {
   protected:
-    std::string issued() const
-    {
-        return shared_postgres()
-            .query("SELECT issued FROM \"Fence it\".fence_issuer WHERE resource = '" + resource +
-                   "'")
-            .value_or("none");
-    }
-
     redis_locks redis{shared_redis().socket_url(), {.block_size = 3}};
     std::string resource = new_resource();
 };
@@ -29,9 +21,9 @@ TEST_F(seeding, a_block_is_used_to_its_end_before_the_next_is_reserved)
     auto const first = locks.acquire(resource).token();
     for (int i = 1; i < 3; ++i)
         EXPECT_EQ(locks.acquire(resource).token(), first + i);
-    EXPECT_EQ(issued(), std::to_string(first + 2));
+    EXPECT_EQ(issued(resource), first + 2);
     EXPECT_EQ(locks.acquire(resource).token(), first + 3);
-    EXPECT_EQ(issued(), std::to_string(first + 5));
+    EXPECT_EQ(issued(resource), first + 5);
 }
 
 TEST_F(seeding, clients_that_seed_at_once_reserve_one_block_together)
@@ -60,14 +52,13 @@ TEST_F(seeding, clients_that_seed_at_once_reserve_one_block_together)
             token = lock->token();
         }
     EXPECT_EQ(granted, 1);
-    EXPECT_EQ(issued(), std::to_string(token + 2)); // one block of three
+    EXPECT_EQ(issued(resource), token + 2); // one block of three
 }
 
 TEST_F(seeding, without_the_database_a_client_that_knew_it_goes_on_with_its_block)
 {
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
-    auto const conninfo = "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
-                          std::to_string(to_postgres.port());
+    auto const conninfo = conninfo_through(to_postgres);
     client locks{redis, conninfo, {.fall_back = false}};
     auto const other = new_resource();
     locks.acquire(other, {.wait = 120s}).release();

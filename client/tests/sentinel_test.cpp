@@ -276,8 +276,7 @@ TEST_F(sentinels, a_waiter_of_a_demoted_primary_goes_on_at_its_successor)
     }};
     auto const blocked_at = [](redis_server const& server) {
         try {
-            return server.command({"INFO", "clients"}).value().find("blocked_clients:1") !=
-                   std::string::npos;
+            return blocked_clients(server) == 1;
         } catch (std::runtime_error const&) { // it closes all connections when it is demoted
             return false;
         }

@@ -26,6 +26,15 @@ class shared_servers : public ::testing::Environment {
     }
 };
 
+// In a section of INFO; 0 where it is not there.
+std::int64_t number_behind(std::string const& name, test_support::redis_server const& server,
+                           std::string const& section)
+{
+    auto const told = server.command({"INFO", section}).value();
+    auto const at = told.find(name);
+    return at == std::string::npos ? 0 : std::stoll(told.substr(at + name.size()));
+}
+
 [[maybe_unused]] auto* const registered = ::testing::AddGlobalTestEnvironment(new shared_servers);
 
 } // namespace
@@ -70,10 +79,56 @@ std::string state_key(std::string const& resource)
     return "fencelock:v1:{" + resource + "}:state";
 }
 
+std::int64_t calls_of(test_support::redis_server const& server, std::string const& command)
+{
+    return number_behind("cmdstat_" + command + ":calls=", server, "commandstats");
+}
+
+std::int64_t script_calls(test_support::redis_server const& server)
+{
+    return calls_of(server, "evalsha") + calls_of(server, "eval");
+}
+
+std::int64_t blocked_clients(test_support::redis_server const& server)
+{
+    return number_behind("blocked_clients:", server, "clients");
+}
+
+void add_smallest_user(test_support::redis_server const& server,
+                       std::vector<std::string> const& more)
+{
+    std::vector<std::string> command{"ACL", "SETUSER", "fencelock", "on", ">secret"};
+    for (auto const* right : {"~fencelock:*", "-@all", "+eval", "+evalsha", "+get", "+set", "+del",
+                              "+hget", "+hmget", "+hset", "+hdel", "+hincrby", "+pexpire", "+pttl",
+                              "+time", "+llen", "+lpush", "+info|replication"})
+        command.emplace_back(right);
+    command.insert(command.end(), more.begin(), more.end());
+    server.command(command);
+}
+
+std::string conninfo_through(test_support::tcp_proxy const& proxy)
+{
+    return "host=127.0.0.1 user=postgres dbname=postgres sslmode=disable port=" +
+           std::to_string(proxy.port());
+}
+
 std::int64_t mark_of(test_support::postgres_server& server, std::string const& resource)
 {
     auto const mark = server.query("SELECT \"Fence it\".fence_token('" + resource + "')");
     return mark ? std::stoll(*mark) : 0;
+}
+
+std::int64_t issued(std::string const& resource)
+{
+    auto const found = shared_postgres().query(
+        "SELECT issued FROM \"Fence it\".fence_issuer WHERE resource = '" + resource + "'");
+    return found ? std::stoll(*found) : 0;
+}
+
+bool somebody_waits_in_postgres()
+{
+    return shared_postgres().query(
+               "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != "0";
 }
 
 } // namespace fencelock::test

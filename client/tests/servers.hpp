@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <fencelock/fencelock.hpp>
 
@@ -36,7 +37,28 @@ std::string new_resource();
 std::string lock_key(std::string const& resource);
 std::string state_key(std::string const& resource);
 
+/// How often the server has executed a command, and any of our scripts.
+std::int64_t calls_of(test_support::redis_server const& server, std::string const& command);
+std::int64_t script_calls(test_support::redis_server const& server);
+
+/// How many clients wait there for a wake.
+std::int64_t blocked_clients(test_support::redis_server const& server);
+
+/// A user `fencelock` with the password `secret`, the fewest rights that an acquire, a renewal and
+/// a release need, and `more`.
+void add_smallest_user(test_support::redis_server const& server,
+                       std::vector<std::string> const& more = {});
+
+/// The database postgres of the server that a proxy leads to.
+std::string conninfo_through(test_support::tcp_proxy const& proxy);
+
 /// The mark of a resource; 0 where there is none.
 std::int64_t mark_of(test_support::postgres_server& server, std::string const& resource);
+
+/// The highest token of a resource that the shared server has handed out; 0 where there is none.
+std::int64_t issued(std::string const& resource);
+
+/// Whether a session of the shared server waits for what another one's transaction has locked.
+bool somebody_waits_in_postgres();
 
 } // namespace fencelock::test

@@ -224,12 +224,7 @@ TEST_F(transactions, repeatable_read_and_serializable_see_what_the_former_holder
                 },
                 {.isolation = level});
         }};
-        EXPECT_TRUE(wait_until([] {
-            return shared_postgres()
-                       .query(
-                           "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-                       .value() != "0";
-        }));
+        EXPECT_TRUE(wait_until(somebody_waits_in_postgres));
         writing->commit();
         successor.join();
         EXPECT_EQ(seen, "former");

@@ -10,22 +10,6 @@
 namespace fencelock::test {
 namespace {
 
-std::int64_t number_in(std::string const& text, std::string const& name)
-{
-    auto const at = text.find(name);
-    return at == std::string::npos ? 0 : std::stoll(text.substr(at + name.size()));
-}
-
-std::int64_t blocked_clients(test_support::redis_server& server)
-{
-    return number_in(server.command({"INFO", "clients"}).value(), "blocked_clients:");
-}
-
-std::int64_t script_calls(test_support::redis_server& server)
-{
-    return number_in(server.command({"INFO", "commandstats"}).value(), "cmdstat_evalsha:calls=");
-}
-
 class waiting : public ::testing::Test {
   protected:
     test_support::redis_server server;

@@ -1,3 +1,4 @@
+// Certificates for servers with TLS and their clients.
 #pragma once
 
 #include "temporary_directory.hpp"

@@ -1,3 +1,4 @@
+// Programs that a test starts, and that end with it.
 #pragma once
 
 #include <chrono>

@@ -102,36 +102,22 @@ std::filesystem::path postgres_server::bin_directory()
 }
 
 postgres_server::postgres_server(postgres_options options)
-    : options_{std::move(options)}, port_{free_port()}
+    : local_server{"postgres", "fencelock-pg"}, options_{std::move(options)}
 {
     make_cluster();
-    // Somebody else may take the port between the look and the start; then the server ends at once.
-    for (int attempt = 1;; ++attempt) {
-        try {
-            start();
-            return;
-        } catch (std::runtime_error const&) {
-            bool const taken = tail_of(log_file()).find("already in use") != std::string::npos;
-            if (!taken || attempt == 20)
-                throw;
-            std::filesystem::remove(log_file());
-            port_ = free_port();
-        }
-    }
+    start_on_a_free_port();
 }
 
+// A fast shutdown in time is orderly; else the process is killed.
 postgres_server::~postgres_server()
-{
-    if (process_ && running())
-        process_->send(SIGINT);
-    // An end in time is orderly; else the destructor of the process kills it.
-    if (process_)
-        process_->wait(std::chrono::seconds{30});
+try {
+    end(SIGINT);
+} catch (std::exception const&) {
 }
 
 void postgres_server::make_cluster()
 {
-    give_to_server_user(directory_.path());
+    give_to_server_user(directory());
     child_options child;
     child.argv = {(bin_directory_ / "initdb").string(), "-D", data_directory().string()};
     child.argv.insert(child.argv.end(), {"-U", "postgres", "-A", "trust", "--no-sync"});
@@ -144,28 +130,14 @@ void postgres_server::make_cluster()
         throw std::runtime_error{"initdb failed:\n" + tail_of(log_file())};
 }
 
-void postgres_server::start()
-{
-    if (running())
-        return;
-    launch();
-    bool const up = wait_until([this] { return !running() || accepts(); });
-    if (up && running())
-        return;
-    process_.reset();
-    throw std::runtime_error{"postgres on port " + std::to_string(port_) +
-                             (up ? " ended at its start:\n" : " does not accept:\n") +
-                             tail_of(log_file())};
-}
-
-void postgres_server::launch()
+child_options postgres_server::program() const
 {
     child_options child;
     child.argv = {(bin_directory_ / "postgres").string(), "-D", data_directory().string()};
     auto const add = [&child](std::string const& setting) {
         child.argv.insert(child.argv.end(), {"-c", setting});
     };
-    add("port=" + std::to_string(port_));
+    add("port=" + std::to_string(port()));
     add("listen_addresses=127.0.0.1");
     add("unix_socket_directories=" + socket_directory().string());
     add(std::string{"fsync="} + (options_.fsync ? "on" : "off"));
@@ -174,14 +146,12 @@ void postgres_server::launch()
     for (auto const& setting : options_.settings)
         add(setting);
     child.environment = server_environment();
-    child.output = log_file();
     child.user = server_user();
     child.signal_on_parent_death = SIGQUIT; // immediate shutdown, which ends all its processes
-    process_ = std::make_unique<child_process>(child);
+    return child;
 }
 
-// On the unix socket, which nobody else has: on the port another process might answer.
-bool postgres_server::accepts() const
+bool postgres_server::answers() const
 {
     return PQping(conninfo().c_str()) == PQPING_OK;
 }
@@ -196,16 +166,6 @@ void postgres_server::crash()
     end(SIGQUIT);
 }
 
-void postgres_server::end(int signal)
-{
-    if (!running())
-        return;
-    process_->send(signal);
-    if (!process_->wait(generous_limit))
-        throw std::runtime_error{"postgres does not stop:\n" + tail_of(log_file())};
-    process_.reset();
-}
-
 void postgres_server::restart()
 {
     stop();
@@ -217,48 +177,20 @@ void postgres_server::set(std::string const& setting)
     options_.settings.push_back(setting);
 }
 
-bool postgres_server::running()
-{
-    return process_ && process_->running();
-}
-
-pid_t postgres_server::pid() const
-{
-    if (!process_)
-        throw std::runtime_error{"postgres is not running"};
-    return process_->pid();
-}
-
 std::filesystem::path postgres_server::socket_directory() const
 {
-    return directory_.path();
-}
-
-std::filesystem::path postgres_server::socket_path() const
-{
-    return socket_directory() / (".s.PGSQL." + std::to_string(port_));
+    return directory();
 }
 
 std::filesystem::path postgres_server::data_directory() const
 {
-    return directory_.path() / "data";
-}
-
-std::filesystem::path postgres_server::log_file() const
-{
-    return directory_.path() / "postgres.log";
+    return directory() / "data";
 }
 
 std::string postgres_server::conninfo(std::string const& database) const
 {
-    return "host=" + socket_directory().string() + " port=" + std::to_string(port_) +
+    return "host=" + socket_directory().string() + " port=" + std::to_string(port()) +
            " user=postgres dbname='" + database + "'";
-}
-
-std::string postgres_server::tcp_conninfo(std::string const& database) const
-{
-    return "host=127.0.0.1 port=" + std::to_string(port_) + " user=postgres dbname='" + database +
-           "'";
 }
 
 void postgres_server::create_database(std::string const& name) const

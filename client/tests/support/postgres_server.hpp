@@ -1,9 +1,8 @@
+// A PostgreSQL server of the test's own.
 #pragma once
 
-#include "child_process.hpp"
-#include "temporary_directory.hpp"
+#include "local_server.hpp"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,28 +16,20 @@ struct postgres_options {
 
 // A private PostgreSQL server with a new cluster: on a free port of 127.0.0.1 and on a unix socket,
 // superuser "postgres" without a password. Run by the user postgres where the test is run by root.
-// The program comes from PG_CONFIG's directory, else it is the newest installed. The port stays the
-// same across restarts. Errors are std::runtime_error with the end of the server's log.
-class postgres_server {
+// The program comes from PG_CONFIG's directory, else it is the newest installed.
+class postgres_server final : public local_server {
   public:
     explicit postgres_server(postgres_options options = {}); // started, and accepting
     ~postgres_server();                                      // fast shutdown
 
-    void start();   // returns when it accepts connections; no-op where it runs
     void stop();    // fast shutdown: sessions are ended, their transactions rolled back
     void crash();   // immediate shutdown: the next start recovers from the WAL
     void restart(); // stop and start
     void set(std::string const& setting); // "name=value", from the next start on
-    [[nodiscard]] bool running();
 
-    [[nodiscard]] pid_t pid() const; // the postmaster's; throws where it was stopped
-    [[nodiscard]] int port() const { return port_; }
     [[nodiscard]] std::filesystem::path socket_directory() const;
-    [[nodiscard]] std::filesystem::path socket_path() const;
     [[nodiscard]] std::filesystem::path data_directory() const;
-    [[nodiscard]] std::filesystem::path log_file() const;
     [[nodiscard]] std::string conninfo(std::string const& database = "postgres") const;
-    [[nodiscard]] std::string tcp_conninfo(std::string const& database = "postgres") const;
 
     void create_database(std::string const& name) const;
     // Runs SQL through a connection of its own, independent of the code under test. The first
@@ -51,15 +42,11 @@ class postgres_server {
 
   private:
     void make_cluster();
-    void launch();
-    void end(int signal);
-    [[nodiscard]] bool accepts() const;
+    [[nodiscard]] child_options program() const override;
+    [[nodiscard]] bool answers() const override;
 
     postgres_options options_;
-    temporary_directory directory_{"fencelock-pg"};
     std::filesystem::path bin_directory_ = bin_directory();
-    int port_;
-    std::unique_ptr<child_process> process_;
 };
 
 } // namespace fencelock::test_support

@@ -1,3 +1,4 @@
+// A Redis Cluster of the test's own.
 #pragma once
 
 #include "redis_server.hpp"

@@ -105,40 +105,15 @@ bool is_stopped(pid_t pid)
 
 } // namespace
 
-redis_server::redis_server(redis_options options) : options_{std::move(options)}, port_{free_port()}
+redis_server::redis_server(redis_options options)
+    : local_server{"redis", "fencelock-redis"}, options_{std::move(options)}
 {
-    // Somebody else may take the port between the look and the start; then the server ends at once.
-    for (int attempt = 1;; ++attempt) {
-        try {
-            start();
-            return;
-        } catch (std::runtime_error const&) {
-            bool const taken = tail_of(log_file()).find("already in use") != std::string::npos;
-            if (!taken || attempt == 20)
-                throw;
-            std::filesystem::remove(log_file());
-            port_ = free_port();
-        }
-    }
+    start_on_a_free_port();
 }
 
 redis_server::~redis_server() = default;
 
-void redis_server::start()
-{
-    if (running())
-        return;
-    launch();
-    bool const up = wait_until([this] { return !running() || answers(); });
-    if (up && running())
-        return;
-    process_.reset();
-    throw std::runtime_error{"redis on port " + std::to_string(port_) +
-                             (up ? " ended at its start:\n" : " does not answer:\n") +
-                             tail_of(log_file())};
-}
-
-void redis_server::launch()
+child_options redis_server::program() const
 {
     // A socket file left by a killed server would make the new one seem to be there.
     std::filesystem::remove(socket_path());
@@ -147,19 +122,17 @@ void redis_server::launch()
     if (!options_.configuration.empty())
         child.argv.push_back(configuration_file());
     child.argv.insert(child.argv.end(),
-                      {"--port", std::to_string(port_), "--bind", "127.0.0.1", "--unixsocket",
+                      {"--port", std::to_string(port()), "--bind", "127.0.0.1", "--unixsocket",
                        socket_path().string(), "--unixsocketperm", "777"});
-    child.argv.insert(child.argv.end(), {"--dir", directory_.path().string(), "--save", ""});
+    child.argv.insert(child.argv.end(), {"--dir", directory().string(), "--save", ""});
     child.argv.insert(child.argv.end(), {"--appendonly", options_.persistent ? "yes" : "no",
                                          "--appendfsync", "always", "--daemonize", "no"});
     if (!options_.password.empty())
         child.argv.insert(child.argv.end(), {"--requirepass", options_.password});
     child.argv.insert(child.argv.end(), options_.arguments.begin(), options_.arguments.end());
-    child.output = log_file();
-    process_ = std::make_unique<child_process>(child);
+    return child;
 }
 
-// On the unix socket, which nobody else has: on the port another process might answer.
 bool redis_server::answers() const
 {
     try {
@@ -171,18 +144,13 @@ bool redis_server::answers() const
 
 void redis_server::stop()
 {
-    if (!running())
-        return;
-    process_->send(SIGCONT); // a paused one could not obey
-    process_->send(SIGTERM);
-    if (!process_->wait(generous_limit))
-        throw std::runtime_error{"redis does not stop:\n" + tail_of(log_file())};
-    process_.reset();
+    send(SIGCONT); // a paused one could not obey
+    end(SIGTERM);
 }
 
 void redis_server::kill9()
 {
-    process_.reset(); // SIGKILL
+    kill();
 }
 
 void redis_server::restart()
@@ -194,7 +162,7 @@ void redis_server::restart()
 void redis_server::restart_empty()
 {
     kill9();
-    for (auto const& entry : std::filesystem::directory_iterator{directory_.path()})
+    for (auto const& entry : std::filesystem::directory_iterator{directory()})
         if (entry.path() != log_file())
             std::filesystem::remove_all(entry.path());
     start();
@@ -203,51 +171,34 @@ void redis_server::restart_empty()
 void redis_server::pause()
 {
     pid_t const stopped = pid();
-    process_->send(SIGSTOP);
+    send(SIGSTOP);
     if (!wait_until([stopped] { return is_stopped(stopped); }))
         throw std::runtime_error{"redis was not stopped by SIGSTOP"};
 }
 
 void redis_server::resume()
 {
-    process_->send(SIGCONT);
-}
-
-bool redis_server::running()
-{
-    return process_ && process_->running();
-}
-
-pid_t redis_server::pid() const
-{
-    if (!process_)
-        throw std::runtime_error{"redis is not running"};
-    return process_->pid();
+    send(SIGCONT);
 }
 
 std::filesystem::path redis_server::socket_path() const
 {
-    return directory_.path() / "redis.sock";
+    return directory() / "redis.sock";
 }
 
 // Written once: the server keeps in it what it has learned.
 std::string redis_server::configuration_file() const
 {
-    auto const file = directory_.path() / "redis.conf";
+    auto const file = directory() / "redis.conf";
     if (!std::filesystem::exists(file))
         std::ofstream{file} << options_.configuration;
     return file;
 }
 
-std::filesystem::path redis_server::log_file() const
-{
-    return directory_.path() / "redis.log";
-}
-
 std::string redis_server::url() const
 {
     std::string const secret = options_.password.empty() ? "" : ":" + options_.password + "@";
-    return "redis://" + secret + "127.0.0.1:" + std::to_string(port_);
+    return "redis://" + secret + "127.0.0.1:" + std::to_string(port());
 }
 
 std::string redis_server::socket_url() const

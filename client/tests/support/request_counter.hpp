@@ -1,3 +1,4 @@
+// Counts what a client asks a Redis for.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Sockets on this machine.
 #pragma once
 
 #include <filesystem>

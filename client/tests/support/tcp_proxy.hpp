@@ -1,3 +1,4 @@
+// A network that misbehaves when it is told to.
 #pragma once
 
 #include "request_counter.hpp"

@@ -1,3 +1,4 @@
+// A directory that goes with the test.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Waits for a condition, however busy the machine is.
 #pragma once
 
 #include <chrono>
