@@ -129,9 +129,10 @@ bench_instructions() {
     { echo; tr '_' ' ' <"$data" | markdown_table; echo; } | report_section instructions
 }
 
-# Copies of one data directory, so that every case begins alike.
+# Copies of one data directory, so that every case begins alike. Once a run, whichever parts ask for it.
 make_template_cluster() {
     local bin
+    [[ ! -d $run_dir/instructions/template ]] || return 0
     bin=$("$PG_CONFIG" --bindir)
     mkdir -p "$run_dir/instructions"
     [[ $EUID -ne 0 ]] || chown postgres "$run_dir/instructions"

@@ -30,8 +30,8 @@ class both_views {
     {
         if (!given.redis.empty())
             try_with([&] { redis_ = std::make_unique<redis_view>(given, code_); });
-        if (given.db && !try_with([&] { database_ = std::make_unique<database_view>(*given.db); }))
-            database_.reset();
+        if (given.db)
+            try_with([&] { database_ = std::make_unique<database_view>(*given.db); });
     }
 
     int code() const { return code_; }

@@ -112,6 +112,25 @@ TEST_F(restored_database, refuses_a_token_of_its_lost_history)
     EXPECT_GT(next.token(), stalled.token());
 }
 
+// That it refuses a repeat says nothing of the request that it did not answer.
+TEST_F(database_fates, refusing_connections_leaves_the_outcome_of_what_was_asked_before_unknown)
+{
+    shared_postgres().create_database("closing");
+    shared_postgres().query("CREATE EXTENSION fencelock", "closing");
+    test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
+    auto const conninfo = "host=127.0.0.1 user=postgres dbname=closing port=";
+    client locks{conninfo + std::to_string(to_postgres.port())};
+    auto const held = locks.acquire(resource, {.ttl = 1h}).detach();
+    to_postgres.hold_replies();
+    auto released = std::async(std::launch::async, [&] { return locks.release(held); });
+    ASSERT_TRUE(wait_until([&] { return to_postgres.bytes_held() > 0; }));
+    shared_postgres().query("ALTER DATABASE closing ALLOW_CONNECTIONS false");
+    to_postgres.cut_all();
+    to_postgres.release();
+    EXPECT_THROW(released.get(), outcome_unknown);
+    EXPECT_THROW(locks.release(held), configuration_error); // nothing was asked before
+}
+
 // The database answers a reservation so late that Redis has forgotten who asked for it.
 class late_seeds : public database_fates {
   protected:

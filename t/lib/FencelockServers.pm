@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(new_server start_new_server version_of value sqlstate_of messages_of next_token record_issue
-  issued_by_all in_a_copy is_new_history is_live wait_for_next_interval cut_streaming);
+  issued_by_all in_a_copy is_new_history is_live accepted_in_order wait_for_next_interval cut_streaming);
 
 # Every block of tokens that a test was given, from whichever server: resource => [[first, last, where], ...].
 my %issued_blocks;
@@ -141,6 +141,19 @@ sub is_live
 	is(sqlstate_of($node, "UPDATE orders SET status = 'unfenced' WHERE id = 1", db => $db),
 		'LF002', "$what: a write without a token is refused");
 	return $token;
+}
+
+# Table accepted(position, token, and what names the resource) holds what a load saw accepted: of each resource no token
+# below an earlier one, and enough of them to tell.
+sub accepted_in_order
+{
+	my ($node, $resource) = @_;
+	is(value($node, "
+		SELECT count(*) FROM (
+			SELECT token < max(token) OVER (PARTITION BY $resource ORDER BY position) AS fell FROM accepted) a
+		WHERE fell"), 0, 'no lower token was accepted after a higher one');
+	cmp_ok(value($node, 'SELECT count(*) FROM accepted'), '>', 100, '(many were accepted)');
+	return;
 }
 
 # Generations are numbered by intervals of 10 seconds where nothing else tells two histories apart: waits for the

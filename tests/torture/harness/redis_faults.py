@@ -158,11 +158,7 @@ def redis_away(stage, random):
     node = stage.redis
     node.kill()
     try:
-        since = stage.primary.value("SELECT clock_timestamp()")
-        leases = wait_until(
-            lambda: stage.primary.value(
-                "SELECT count(*) FROM fence_issuer WHERE resource LIKE %s AND lease_until > %s", "%:man:%", since),
-            what="a lease from PostgreSQL instead")
+        leases = stage.leases_instead("man")
         if random.random() < 0.5:
             node.forget()
     finally:

@@ -39,11 +39,7 @@ def redlock_away(stage, random):
     for node in nodes:
         node.kill()
     try:
-        since = stage.primary.value("SELECT clock_timestamp()")
-        leases = wait_until(
-            lambda: stage.primary.value(
-                "SELECT count(*) FROM fence_issuer WHERE resource LIKE %s AND lease_until > %s", "%:red:%", since),
-            what="a lease from PostgreSQL instead")
+        leases = stage.leases_instead("red")
         for node in nodes:
             node.forget()
     finally:

@@ -126,6 +126,14 @@ class Stage:
         wait_until(self.primary.accepts, what="PostgreSQL")
         wait_until(self.redis.is_primary, what="Redis")
 
+    def leases_instead(self, group):
+        """Waits until PostgreSQL has granted leases of a group that is granted them elsewhere; returns how many."""
+        since = self.primary.value("SELECT clock_timestamp()")
+        return wait_until(
+            lambda: self.primary.value(
+                "SELECT count(*) FROM fence_issuer WHERE resource LIKE %s AND lease_until > %s", f"%:{group}:%", since),
+            what="a lease from PostgreSQL instead")
+
     def end_workers(self):
         return [worker.end() for worker in self.workers]
 
