@@ -36,6 +36,9 @@ class redlock_faults : public redlock_fixture {
     std::future<std::optional<lock>> acquire_unheard(client& through, Meanwhile meanwhile)
     {
         std::future<std::optional<lock>> taken;
+        std::vector<std::uint64_t> held_before;
+        for (std::size_t i = 0; i < 3; ++i)
+            held_before.push_back(proxy(i).bytes_held());
         {
             issue_blocker blocker{resource};
             taken = std::async(std::launch::async, [&] { return through.try_acquire(resource); });
@@ -44,7 +47,7 @@ class redlock_faults : public redlock_fixture {
                 proxy(i).hold_replies();
         }
         for (std::size_t i = 0; i < 3; ++i)
-            EXPECT_TRUE(wait_until([&] { return proxy(i).bytes_held() > 0; }));
+            EXPECT_TRUE(wait_until([&] { return proxy(i).bytes_held() > held_before[i]; }));
         meanwhile();
         for (std::size_t i = 0; i < 3; ++i) {
             proxy(i).cut_all();
