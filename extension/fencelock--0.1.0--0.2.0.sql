@@ -71,7 +71,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM @extschema@.fence_grant_functions(role, ARRAY['fence_attach', 'fence_detach', 'fence_guard', 'fence_guard_oid',
         'fence_guard_name', 'fence_guard_argument', 'fence_guard_arguments', 'fence_is_guarded', 'fence_unguarded_children',
-        'fence_validate_guard', 'fence_template_shape', 'fence_is_template_elsewhere', 'fence_require_guardable', 'fence_require_one_row', 'fence_carry_marks', 'fence_end_guards', 'fence_resource_name', 'fence_own_mark', 'fence_raise_mark',
+        'fence_validate_guard', 'fence_template_shape', 'fence_is_template_elsewhere', 'fence_require_guardable', 'fence_require_one_row', 'fence_carry_marks', 'fence_end_guards', 'fence_resource_name', 'fence_own_mark', 'fence_raise_mark', 'fence_rows_of', 'fence_raise_marks', 'fence_raise_rows',
         'fence_token']);
 END
 $$;
@@ -227,6 +227,12 @@ BEGIN
     CROSS JOIN LATERAL unnest(s.setconfig) c (setting)
     WHERE c.setting ILIKE 'fencelock.enforce=%' AND lower(c.setting) <> 'fencelock.enforce=on'
       AND (s.setdatabase = 0 OR d.datname = current_database());
+
+    RETURN QUERY -- a function of a superuser's may relax it for whoever calls it
+    SELECT NULL::text, format('%s is set for %s', setting, p.oid::regprocedure), format('ALTER ROUTINE %s RESET %s', p.oid::regprocedure, split_part(setting, '=', 1))
+    FROM pg_proc p CROSS JOIN LATERAL unnest(p.proconfig) c (setting)
+    WHERE setting ILIKE 'fencelock.enforce=%' AND lower(setting) <> 'fencelock.enforce=on'
+       OR lower(setting) = 'session_replication_role=replica';
 
     RETURN QUERY
     SELECT NULL::text, format('fencelock.enforce is %s in this session', current_setting('fencelock.enforce', true)), 'RESET fencelock.enforce'

@@ -239,7 +239,7 @@ BEGIN
         RAISE EXCEPTION 'mark=row cannot guard table %: the resource template covers no unique key of it', target
             USING ERRCODE = '22023',
                   DETAIL = 'Two rows could belong to one resource, and each would be its own mark.',
-                  HINT = 'Name all columns of the primary key or of a unique constraint in the template, or use mark=resource.';
+                  HINT = 'Name all columns of the primary key or of a unique constraint, which is not deferrable, in the template, or use mark=resource.';
     END IF;
 END
 $$;
@@ -248,8 +248,9 @@ COMMENT ON FUNCTION fence_require_one_row(regclass, smallint[]) IS
 
 -- Where a table's marks move from its rows to fence_resource, back, or to another column of the rows, they are carried over
 -- between the end of the former guard and the beginning of the new one, under a lock that keeps all others out: marks to
--- the highest token in their rows, rows to the mark of their resource; what is higher stays. Marks are locked in the
--- order of their names, in which clients claim several.
+-- the highest token in their rows, rows to the mark of their resource; what is higher stays. Rows whose resources get other
+-- names leave their marks under the former ones as well, where a guard that comes back to these finds them. Marks are
+-- locked in the order of their names, in which clients claim several.
 
 CREATE FUNCTION fence_resource_name(target oid, arguments text[], of_row record) RETURNS text
     LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME';
@@ -264,76 +265,101 @@ CREATE FUNCTION fence_raise_mark(resource text, mark bigint) RETURNS void
     LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION fence_raise_mark(text, bigint) IS 'raises a mark to a token that a row has, unless it is as high already';
 
-CREATE FUNCTION fence_carry_marks(target regclass, former text[], arguments text[]) RETURNS void LANGUAGE plpgsql
+CREATE FUNCTION fence_rows_of(target regclass) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE relkind WHEN 'r' THEN 'ONLY ' ELSE '' END || target || ' AS guarded' FROM pg_class WHERE oid = target;
+$$;
+COMMENT ON FUNCTION fence_rows_of(regclass) IS 'a FROM item of the rows that a guard on the table is for: not those of tables that inherit from it';
+
+CREATE FUNCTION fence_raise_marks(target regclass, token name, names text[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET row_security = off AS $$ -- an error where a policy would hide rows
+DECLARE
+    row_mark record;
+BEGIN
+    FOR row_mark IN EXECUTE format(
+        'SELECT %s(%s, ARRAY[template.name], guarded.*) COLLATE "C" AS resource, max(guarded.%I) AS mark
+         FROM %s CROSS JOIN unnest(%L::text[]) AS template (name) WHERE guarded.%3$I > 0 GROUP BY 1 ORDER BY 1',
+        '@extschema@.fence_resource_name', target::oid, token, @extschema@.fence_rows_of(target), names)
+    LOOP
+        PERFORM @extschema@.fence_raise_mark(row_mark.resource, row_mark.mark);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION fence_raise_marks(regclass, name, text[]) IS
+    'raises the marks of a table''s resources, by each of these templates, to the tokens in a column of its rows';
+
+CREATE FUNCTION fence_raise_rows(target regclass, token name, mark text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
+DECLARE
+    find_behind text := format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', @extschema@.fence_rows_of(target), token, mark);
+    is_behind boolean;
+    owner regrole := (SELECT relowner FROM pg_class WHERE oid = target);
+BEGIN
+    EXECUTE find_behind INTO is_behind;
+    IF NOT is_behind THEN
+        RETURN;
+    END IF;
+    IF owner <> quote_ident(current_user)::regrole THEN -- its triggers and constraints run with the rights of whoever updates
+        RAISE EXCEPTION 'the rows of table % are to be updated, which only its owner % should do', target, owner
+            USING ERRCODE = '42501', HINT = format('SET ROLE %s first; SELECT fence_grant_guards(%L) lets it call fence_attach.', owner, owner);
+    END IF;
+    EXECUTE format('UPDATE %s SET %I = %s WHERE coalesce(guarded.%2$I, 0) < %3$s', @extschema@.fence_rows_of(target), token, mark);
+    EXECUTE find_behind INTO is_behind;
+    IF is_behind THEN
+        RAISE EXCEPTION 'rows of table % do not take over the marks of their resources', target
+            USING ERRCODE = '55000', HINT = 'Disable the trigger or rule that keeps column "' || token || '" from being updated.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION fence_raise_rows(regclass, name, text) IS
+    'raises a column of a table''s rows to the mark of each, an SQL expression of the row guarded';
+
+CREATE FUNCTION fence_carry_marks(target regclass, former text[], arguments text[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     former_column name := @extschema@.fence_guard_argument(former, 'token', NULL);
     new_column name := @extschema@.fence_guard_argument(arguments, 'token', NULL);
     from_rows boolean := coalesce('mark=row' = ANY (former), false);
     to_rows boolean := 'mark=row' = ANY (arguments);
-    former_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(former, 'resource', NULL)];
-    new_names text[] := ARRAY['resource=' || @extschema@.fence_guard_argument(arguments, 'resource', NULL)];
-    guarded_rows text := CASE WHEN (SELECT relkind FROM pg_class WHERE oid = target) = 'r' THEN 'ONLY ' ELSE '' END || target || ' AS guarded';
-    owner regrole;
-    is_renamed boolean; -- the column that has the marks
-    mark_of_row text := '%s(%s(%s, %L, guarded.*))'; -- for format()
-    mark text; -- of a row, as SQL
-    find_behind text; -- whether a row's token is below its mark, as SQL
-    is_behind boolean;
-    carried record;
+    former_name text := 'resource=' || @extschema@.fence_guard_argument(former, 'resource', NULL);
+    new_name text := 'resource=' || @extschema@.fence_guard_argument(arguments, 'resource', NULL);
+    mark_of_row text := '%s(%s(%s, ARRAY[%L], guarded.*))'; -- for format()
+    mark text;
 BEGIN
-    IF from_rows = to_rows AND (NOT to_rows OR former_column = new_column AND former_names = new_names) THEN
+    IF from_rows = to_rows AND (NOT to_rows OR former_column = new_column AND former_name = new_name) THEN
         RETURN;
     END IF;
-    is_renamed := from_rows AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = former_column AND NOT attisdropped);
-    IF is_renamed AND NOT to_rows THEN
-        RAISE EXCEPTION 'the marks of table % are in column "%", which does not exist any more', target, former_column
-            USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first. If it was dropped, its marks are lost: call fence_detach first.';
+    IF from_rows AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = former_column AND NOT attisdropped) THEN
+        IF NOT to_rows THEN
+            RAISE EXCEPTION 'the marks of table % are in column "%", which does not exist any more', target, former_column
+                USING ERRCODE = '55000', HINT = 'If it was renamed, attach with mark=row and its new name first. If it was dropped, its marks are lost: call fence_detach first.';
+        END IF;
+        RAISE WARNING 'the marks of table % were in column "%", which does not exist any more: from now on those in column "%" count', target, former_column, new_column
+            USING HINT = 'If another column has them, attach again with that one.';
+        former_column := new_column;
     END IF;
-    IF former IS NOT NULL AND NOT from_rows THEN
+    IF former IS NOT NULL THEN
         BEGIN
-            PERFORM @extschema@.fence_validate_guard(target, former_names);
+            PERFORM @extschema@.fence_validate_guard(target, ARRAY[former_name]);
         EXCEPTION WHEN undefined_column THEN
-            RAISE EXCEPTION 'the marks of table % are under the names of a former guard: %', target, SQLERRM
-                USING ERRCODE = '55000', HINT = 'If that column was renamed, attach with mark=resource and its new name first.';
+            IF NOT from_rows OR @extschema@.fence_template_shape(former_name) <> @extschema@.fence_template_shape(new_name) THEN
+                RAISE EXCEPTION 'the marks of table % are under the names of a former guard: %', target, SQLERRM
+                    USING ERRCODE = '55000', HINT = format('If that column was renamed, attach with %s and its new name first.',
+                        CASE WHEN from_rows THEN 'mark=row' ELSE 'mark=resource' END);
+            END IF;
+            former_name := new_name; -- a column was renamed, and the names stay the same
         END;
     END IF;
 
-    IF NOT to_rows THEN
-        FOR carried IN EXECUTE format(
-            'SELECT %s(%s, %L, guarded.*) COLLATE "C" AS resource, max(guarded.%I) AS mark
-             FROM %s WHERE guarded.%4$I > 0 GROUP BY 1 ORDER BY 1',
-            '@extschema@.fence_resource_name', target::oid, new_names, former_column, guarded_rows)
-        LOOP
-            PERFORM @extschema@.fence_raise_mark(carried.resource, carried.mark);
-        END LOOP;
-        RETURN;
+    IF from_rows THEN
+        PERFORM @extschema@.fence_raise_marks(target, former_column,
+            CASE WHEN former_name <> new_name THEN ARRAY[former_name] END || CASE WHEN NOT to_rows THEN ARRAY[new_name] END);
     END IF;
-
-    -- Where the column was renamed, the former marks are where the new guard looks for them. Names that no guard has used
-    -- may have marks all the same, of claims; what was pruned there is nobody's.
-    mark := concat_ws(', ', CASE WHEN from_rows AND NOT is_renamed THEN format('guarded.%I', former_column) END,
-        CASE WHEN former IS NOT NULL AND NOT from_rows THEN format(mark_of_row, '@extschema@.fence_token', '@extschema@.fence_resource_name', target::oid, former_names) END,
-        CASE WHEN former_names IS DISTINCT FROM new_names THEN format(mark_of_row, '@extschema@.fence_own_mark', '@extschema@.fence_resource_name', target::oid, new_names) END);
-    IF mark = '' THEN
-        RETURN;
-    END IF;
-    mark := 'greatest(' || mark || ')';
-    find_behind := format('SELECT EXISTS (SELECT FROM %s WHERE coalesce(guarded.%I, 0) < %s)', guarded_rows, new_column, mark);
-    EXECUTE find_behind INTO is_behind;
-    IF NOT is_behind THEN
-        RETURN;
-    END IF;
-    owner := (SELECT relowner::regrole FROM pg_class WHERE oid = target);
-    IF owner <> quote_ident(current_user)::regrole THEN -- its triggers and constraints run with the rights of whoever updates
-        RAISE EXCEPTION 'the rows of table % are to be updated, which only its owner % should do', target, owner
-            USING ERRCODE = '42501', HINT = format('SET ROLE %s first; SELECT fence_grant_guards(%L) lets it call fence_attach.', owner, owner);
-    END IF;
-    EXECUTE format('UPDATE %s SET %I = %s WHERE coalesce(guarded.%2$I, 0) < %3$s', guarded_rows, new_column, mark);
-    EXECUTE find_behind INTO is_behind;
-    IF is_behind THEN
-        RAISE EXCEPTION 'rows of table % do not take over the marks of their resources', target
-            USING ERRCODE = '55000', HINT = 'Disable the trigger or rule that keeps column "' || new_column || '" from being updated.';
+    IF to_rows THEN
+        -- Names that no guard has used may have marks all the same, of claims; what was pruned there is nobody's.
+        mark := concat_ws(', ', CASE WHEN from_rows THEN format('guarded.%I', former_column) END,
+            CASE WHEN former IS NOT NULL AND NOT from_rows THEN format(mark_of_row, '@extschema@.fence_token', '@extschema@.fence_resource_name', target::oid, former_name) END,
+            CASE WHEN former_name IS DISTINCT FROM new_name THEN format(mark_of_row, '@extschema@.fence_own_mark', '@extschema@.fence_resource_name', target::oid, new_name) END);
+        PERFORM @extschema@.fence_raise_rows(target, new_column, 'greatest(' || mark || ')');
     END IF;
 END
 $$;
@@ -349,7 +375,7 @@ BEGIN
         RAISE EXCEPTION 'the guard of table % cannot be replaced or take over marks in a transaction that reads by an older snapshot', target
             USING ERRCODE = '25001', HINT = 'Call fence_attach in a READ COMMITTED transaction.';
     END IF;
-    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target); -- before the guards are read: others may replace them
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target); -- before guards and marks are read: others may replace and raise them
     SELECT array_agg(tgrelid::regclass), array_agg(tgargs) INTO former_tables, former_arguments FROM pg_trigger
         WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target)
           AND tgfoid = @extschema@.fence_guard_oid() AND tgtype & 1 = 1 AND tgparentid = 0;
@@ -357,7 +383,8 @@ BEGIN
     FOR i IN 1 .. coalesce(cardinality(former_tables), 0) LOOP
         PERFORM @extschema@.fence_carry_marks(former_tables[i], @extschema@.fence_guard_arguments(former_arguments[i]), arguments);
     END LOOP;
-    IF 'mark=row' = ANY (arguments) AND target <> ALL (coalesce(former_tables, '{}')) THEN -- of claims, and of guards that were detached
+    -- Marks of claims, and of guards that were detached. No row is read where the database has no mark at all.
+    IF 'mark=row' = ANY (arguments) AND target <> ALL (coalesce(former_tables, '{}')) AND pg_relation_size('@extschema@.fence_resource') > 0 THEN
         PERFORM @extschema@.fence_carry_marks(target, NULL, arguments);
     END IF;
 END
@@ -444,6 +471,10 @@ BEGIN
         RAISE EXCEPTION '"%" is no name of a token column', token
             USING ERRCODE = '22023', HINT = 'Options follow the token column, as in fence_attach(''orders'', ''order:{id}'', ''fence_token'', ''mark=row'').';
     END IF;
+    IF EXISTS (SELECT FROM unnest(options) u (option) WHERE option ~ '^(resource|token)=') THEN
+        RAISE EXCEPTION 'resource template and token column are no options of fence_attach, but its second and third argument'
+            USING ERRCODE = '22023', HINT = 'As in fence_attach(''orders'', ''order:{id}'', ''fence_token'', ''mark=row'').';
+    END IF;
     adds_column := token IS NOT NULL AND EXISTS (SELECT FROM pg_class WHERE oid = target AND relkind IN ('r', 'p'))
         AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = target AND attname = token AND NOT attisdropped);
     PERFORM @extschema@.fence_require_guardable(target, resource, 'mark=row' = ANY (options), adds_column);
@@ -475,7 +506,7 @@ BEGIN
                      AND tgenabled IN ('O', 'A') AND tgqual IS NULL AND cardinality(tgattr::int2[]) = 0
                      AND tgargs = stored) THEN
         IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid IN (SELECT relid FROM pg_partition_tree(target) UNION SELECT target) AND tgfoid = guard)
-           OR 'mark=row' = ANY (arguments) AND pg_relation_size('@extschema@.fence_resource') > 0 THEN
+           OR 'mark=row' = ANY (arguments) THEN
             PERFORM @extschema@.fence_end_guards(target, arguments);
         END IF;
         EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION %s(%s)',
@@ -561,7 +592,8 @@ REVOKE ALL ON FUNCTION fence_renew_stamp(), fence_refuse_write(), fence_check(te
     fence_validate_guard(oid, text[]), fence_guard_oid(), fence_guard_name(regclass),
     fence_require_one_row(regclass, smallint[]), fence_guard_argument(text[], text, text), fence_guard_arguments(bytea),
     fence_is_guarded(oid), fence_unguarded_children(regclass), fence_resource_name(oid, text[], record),
-    fence_own_mark(text), fence_raise_mark(text, bigint), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
+    fence_own_mark(text), fence_raise_mark(text, bigint), fence_rows_of(regclass),
+    fence_raise_marks(regclass, name, text[]), fence_raise_rows(regclass, name, text), fence_carry_marks(regclass, text[], text[]), fence_end_guards(regclass, text[]),
     fence_template_shape(text), fence_is_template_elsewhere(regclass, text, boolean), fence_require_guardable(regclass, text, boolean, boolean),
     fence_attach(regclass, text, name, text[]), fence_detach(regclass), fence_grant_functions(regrole, name[]),
     fence_grant(regrole) FROM PUBLIC;

@@ -46,9 +46,12 @@ DROP TABLE audit_renamed, audit_keyless;
 CREATE ROLE regress_fencelock_audited;
 GRANT UPDATE ON fence_resource TO regress_fencelock_audited;
 ALTER ROLE regress_fencelock_audited SET fencelock.enforce = 'warn';
+CREATE FUNCTION audited_relaxes() RETURNS void LANGUAGE sql SECURITY DEFINER SET fencelock.enforce = off AS '';
+CREATE FUNCTION audited_replays() RETURNS void LANGUAGE sql SET session_replication_role = replica SET fencelock.enforce = on AS '';
 SET fencelock.enforce = off;
-SELECT finding, remedy FROM fence_audit() WHERE finding LIKE '%regress_fencelock_audited%' OR finding LIKE '%in this session' ORDER BY finding COLLATE "C";
+SELECT finding, remedy FROM fence_audit() WHERE finding LIKE '%audited%' OR finding LIKE '%in this session' ORDER BY finding COLLATE "C";
 RESET fencelock.enforce;
+DROP FUNCTION audited_relaxes(), audited_replays();
 REVOKE UPDATE ON fence_resource FROM regress_fencelock_audited;
 DROP ROLE regress_fencelock_audited;
 

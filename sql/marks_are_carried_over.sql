@@ -205,6 +205,29 @@ SELECT fence_check('fourth:1', 30);
 SELECT fence_attach('renames', 'fourth:{id}', 'token', 'mark=row');
 SELECT id, token FROM renames ORDER BY id;
 
+-- A guard that comes back to names of former marks finds them, whatever was attached in between.
+CREATE TABLE typo (id int PRIMARY KEY, fence_token bigint);
+INSERT INTO typo VALUES (1, 10);
+SELECT fence_attach('typo', 'typo:{id}', 'fence_token', 'mark=row');
+UPDATE typo SET fence_token = 1000;
+SELECT fence_attach('typo', 'tpyo:{id}');
+SELECT fence_attach('typo', 'typo:{id}');
+SELECT pg_temp.outcome_code('UPDATE typo SET fence_token = 500');
+SELECT fence_attach('typo', 'typo:{id}', 'fence_token', 'mark=row');
+SELECT fence_attach('typo', 'tpyo:{id}', 'fence_token', 'mark=row');
+UPDATE typo SET fence_token = 2000;
+SELECT fence_attach('typo', 'typoo:{id}', 'fence_token', 'mark=row');
+SELECT fence_attach('typo', 'typoo:{id}');
+SELECT fence_attach('typo', 'tpyo:{id}');
+SELECT pg_temp.outcome_code('UPDATE typo SET fence_token = 1999');
+SELECT fence_attach('typo', 'typo:{id}', 'fence_token', 'mark=row');
+ALTER TABLE typo RENAME id TO number;
+SELECT pg_temp.outcome($$SELECT fence_attach('typo', 'other:{number}')$$);
+SELECT fence_attach('typo', 'typo:{number}', 'fence_token', 'mark=row');
+ALTER TABLE typo RENAME number TO id;
+SELECT fence_attach('typo', 'typo:{id}');
+SELECT resource, mark FROM fence_resource WHERE resource ~ '^(typo|tpyo|typoo):' ORDER BY 1;
+
 -- A guard that is new to the table finds marks that claims, or a guard that was detached, have left.
 CREATE TABLE claimed (id int PRIMARY KEY);
 INSERT INTO claimed VALUES (1), (2), (3);
@@ -253,5 +276,5 @@ SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken');
 SELECT fence_token(E'odd''"\\1');
 SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken', 'mark=row');
 
-DROP TABLE carried, nameless, moved, wide, renamed, renames, claimed, claimed_parts, of_child, of_parent, "Odd ""name""";
+DROP TABLE carried, nameless, moved, wide, renamed, renames, typo, claimed, claimed_parts, of_child, of_parent, "Odd ""name""";
 DROP FUNCTION note_carrying(), keep_token();

@@ -40,7 +40,8 @@ my @for_nobody = (
 	"fence_new_generation()", "fence_audit()", "fence_stat_counters()", "fence_validate_guard('orders'::regclass, '{}')",
 	"fence_guard_oid()", "fence_guard_name('orders')", "fence_require_one_row('orders', '{}')",
 	"fence_guard_argument('{}', 'a', 'b')", "fence_guard_arguments('')", "fence_may_set(10, 'a')",
-	"fence_is_guarded('orders'::regclass)", "fence_unguarded_children('orders')", "fence_raise_mark('r', 1)", "fence_own_mark('r')",
+	"fence_is_guarded('orders'::regclass)", "fence_unguarded_children('orders')", "fence_raise_mark('r', 1)", "fence_own_mark('r')", "fence_rows_of('orders')",
+	"fence_raise_marks('orders', 'fence_token', '{}')", "fence_raise_rows('orders', 'fence_token', '1')",
 	"fence_resource_name('orders'::regclass, '{}', ROW(1))", "fence_carry_marks('orders', '{}', '{}')", "fence_end_guards('orders', '{}')", "fence_require_guardable('orders', 'x', true, true)", "fence_is_template_elsewhere('orders', 'x', true)", "fence_template_shape('x')",
 	"fence_grant_functions('other', '{fence_issue}')", "fence_grant_guards('other')", "fence_outdated_grants()",
 	"fence_guard_problem(NULL, '{}')", "fence_guard_partitions()", "fence_tell_unguarded()", "fence_guard()", "fence_renew_stamp()", "fence_refuse_write()");

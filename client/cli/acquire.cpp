@@ -11,6 +11,7 @@
 #include "messages.hpp"
 #include "session.hpp"
 #include "signals.hpp"
+#include "standard_streams.hpp"
 #include "take_lock.hpp"
 #include "terminal.hpp"
 
@@ -31,9 +32,8 @@ void print_grant(lock const& held, arguments const& given)
     else
         std::cout << printable(held.resource()) << ' ' << held.token() << ' '
                   << printable(held.owner()) << ' ' << held.issuer_name();
-    std::cout << std::endl;
-    if (!std::cout) // nobody knows the token now: the destructor releases
-        throw std::runtime_error{"cannot write to standard output; the lock was released"};
+    std::cout << '\n';
+    flush_output("; the lock was released"); // nobody knows the token: the destructor releases
 }
 
 int tell(bool was_ours, char const* done, arguments const& given)
@@ -44,7 +44,7 @@ int tell(bool was_ours, char const* done, arguments const& given)
                          .add("token", given.token)
                          .add(done, was_ours)
                          .text()
-                  << std::endl;
+                  << '\n';
     if (was_ours)
         return success;
     say("the lock of \"" + *given.resource + "\" with token " + std::to_string(given.token) +

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "limits.hpp"
+
 namespace fencelock::cli {
 
 namespace {
@@ -275,18 +277,21 @@ milliseconds parse_duration(std::string_view text, std::string_view option)
     auto const* const end = text.data() + text.size();
     auto const [stopped, failure] = std::from_chars(text.data(), end, number);
     std::string_view const unit{stopped, static_cast<std::size_t>(end - stopped)};
-    auto const bad = [&] {
-        return usage_error{std::string{option} + " is a duration like 500ms, 30s or 5m, not \"" +
-                           std::string{text} + "\""};
-    };
-    if (failure != std::errc{} || text.starts_with('-'))
-        throw bad();
-    if (number == 0 && unit.empty())
+    if (failure == std::errc::result_out_of_range)
+        number = std::numeric_limits<std::int64_t>::max();
+    bool const is_number = stopped != text.data() && !text.starts_with('-');
+    if (is_number && number == 0 && unit.empty())
         return milliseconds{0};
-    for (auto const& [name, factor] : units)
-        if (unit == name && number <= std::numeric_limits<std::int64_t>::max() / factor)
-            return milliseconds{number * factor};
-    throw bad();
+    for (auto const& [name, factor] : units) {
+        if (!is_number || unit != name)
+            continue;
+        if (number > detail::longest_ttl.count() / factor)
+            throw usage_error{std::string{option} + " is at most " + detail::longest_ttl_text +
+                              ", not \"" + std::string{text} + "\""};
+        return milliseconds{number * factor};
+    }
+    throw usage_error{std::string{option} + " is a duration like 500ms, 30s or 5m, not \"" +
+                      std::string{text} + "\""};
 }
 
 } // namespace fencelock::cli

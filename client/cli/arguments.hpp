@@ -45,7 +45,8 @@ struct arguments {
 /// Throws usage_error.
 arguments parse_arguments(std::vector<std::string> const& words);
 
-/// `500ms`, `30s`, `5m`, `2h`, `1d`, or `0`. Throws usage_error; `option` is for its message.
+/// `500ms`, `30s`, `5m`, `2h`, `1d`, or `0`; at most a year. Throws usage_error; `option` is for
+/// its message.
 std::chrono::milliseconds parse_duration(std::string_view text, std::string_view option);
 
 } // namespace fencelock::cli

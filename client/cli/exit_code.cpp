@@ -22,19 +22,22 @@ struct meaning {
 constexpr command_set that_look = only(command::show) | only(command::doctor);
 
 // The reference and the man page say the same, in these words.
-constexpr std::array<meaning, 13> meanings{{
+constexpr std::array<meaning, 16> meanings{{
     {"0", ~only(command::run), "done"},
     {"1", only(command::doctor), "doctor found something"},
     {"64", every_command, "wrong usage, or an argument outside its limits"},
-    {"69", ~that_look, "no issuer can be reached, or none is given: tokens need a --db"},
+    {"69", ~that_look, "no issuer can be reached, or --redis has no --db to reserve tokens"},
     {"69", that_look, "show, doctor: a server cannot be reached"},
     {"70", every_command, "anything else: a missing right, no answer to what was sent"},
+    {"70", ~only(command::run), "output that cannot be written"},
     {"75", that_take, "not acquired in time"},
-    {"76", that_take | of_a_held_lock, "lost, or not ours"},
+    {"76", that_take, "lost"},
+    {"76", of_a_held_lock, "not ours"},
     {"77", that_take, "the database refused the token"},
     {"126", only(command::run), "CMD cannot be executed"},
     {"127", only(command::run), "CMD was not found"},
-    {"128 + n", that_take, "signal n ended CMD, or the wait for the lock"},
+    {"128 + n", that_take, "signal n ended the wait for the lock"},
+    {"128 + n", only(command::run), "signal n ended CMD"},
     {"other", only(command::run), "CMD's own code, which is passed on"},
 }};
 

@@ -67,13 +67,14 @@ Takes the lock, prints 'resource token owner issuer', and leaves the lock to its
 TTL. With --json an object with these names and ttl_ms.
 
   -r, --resource RESOURCE  what to lock
-  --ttl DURATION           the lock ends by itself after this: 1ms to 1 year
-                           (30s)
+  --ttl DURATION           the lock ends by itself so long from now: 1ms to 1
+                           year (30s)
   --wait DURATION          how long to wait while others hold it: 0, to try
                            once, to 1 year (0)
   --owner ID               the holder's id, 1 to 256 bytes (a new one). Whoever
                            asks with the owner of a lock that is held gets the
-                           same lock and token again
+                           same lock and token again, and the new TTL, which
+                           counts from now and may shorten it
   --no-confirm             do not present the token to the database; earlier
                            holders are fenced by the first write then
 )";
@@ -87,7 +88,8 @@ one.
   -r, --resource RESOURCE  what is locked
   --owner ID               the holder's id
   --token N                the fencing token
-  --ttl DURATION           the lock ends so long from now: 1ms to 1 year (30s)
+  --ttl DURATION           counts from now, and may shorten what the lock has
+                           left: 1ms to 1 year (30s)
 )";
 
 constexpr std::string_view release_help =

@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "exit_code.hpp"
 #include "help.hpp"
+#include "standard_streams.hpp"
 
 namespace {
 
@@ -34,14 +35,17 @@ int dispatch(arguments const& given)
 
 int main(int count, char** words)
 try {
+    occupy_closed_streams();
     auto const given = parse_arguments({words + 1, words + count});
+    int code = success;
     if (given.help)
         std::cout << help_of(given.command);
     else if (given.version)
         std::cout << "fencelock " << fencelock::version() << '\n';
     else
-        return dispatch(given);
-    return success;
+        code = dispatch(given);
+    flush_output();
+    return code;
 } catch (std::exception const& e) {
     return report(e);
 }

@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -16,6 +17,20 @@ namespace {
 // libpq connects without a deadline of ours, so it needs one of its own; 2 s is its smallest.
 constexpr long least_connect_seconds = 2;
 
+struct setting {
+    std::string_view keyword, value;
+};
+
+// Where the caller says nothing: a transaction waits for its server without a deadline of ours, and
+// a network that has gone silent would keep it for hours.
+constexpr std::array<setting, 5> time_limits{{
+    {"connect_timeout", "2"},
+    {"keepalives_idle", "10"},
+    {"keepalives_interval", "5"},
+    {"keepalives_count", "3"},
+    {"tcp_user_timeout", "25000"}, // milliseconds
+}};
+
 using parsed_conninfo = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
 
 // Null where it cannot be parsed.
@@ -25,6 +40,22 @@ parsed_conninfo parsed(std::string const& conninfo)
     parsed_conninfo options{PQconninfoParse(conninfo.c_str(), &message), &PQconninfoFree};
     PQfreemem(message);
     return options;
+}
+
+bool has(PQconninfoOption const* options, std::string_view keyword)
+{
+    for (auto const* option = options; option->keyword; ++option)
+        if (keyword == option->keyword)
+            return option->val != nullptr;
+    return false;
+}
+
+// Also outside of the connection string: what a service file says is known to libpq alone.
+bool is_said(PQconninfoOption const* options, setting const& limit)
+{
+    if (has(options, limit.keyword) || has(options, "service") || std::getenv("PGSERVICE"))
+        return true;
+    return limit.keyword == "connect_timeout" && std::getenv("PGCONNECT_TIMEOUT");
 }
 
 void append(std::string& to, std::string_view keyword, std::string_view value)
@@ -51,20 +82,14 @@ std::string with_defaults(std::string const& conninfo)
                                "like dbname=shop host=db.example, or postgresql://db.example/shop"};
 
     std::string complete;
-    bool limited = std::getenv("PGCONNECT_TIMEOUT") != nullptr;
-    bool named = false;
-    for (auto const* option = options.get(); option->keyword; ++option) {
-        std::string_view const keyword = option->keyword;
-        if (!option->val || keyword == "client_encoding")
-            continue;
-        limited = limited || keyword == "connect_timeout";
-        named = named || keyword == "fallback_application_name";
-        append(complete, keyword, option->val);
-    }
+    for (auto const* option = options.get(); option->keyword; ++option)
+        if (option->val && option->keyword != std::string_view{"client_encoding"})
+            append(complete, option->keyword, option->val);
     append(complete, "client_encoding", "UTF8"); // as names of resources are
-    if (!limited)
-        append(complete, "connect_timeout", std::to_string(least_connect_seconds));
-    if (!named)
+    for (auto const& limit : time_limits)
+        if (!is_said(options.get(), limit))
+            append(complete, limit.keyword, limit.value);
+    if (!has(options.get(), "fallback_application_name"))
         append(complete, "fallback_application_name", "fencelock");
     return complete;
 }

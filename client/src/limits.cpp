@@ -8,8 +8,6 @@ namespace fencelock::detail {
 
 namespace {
 
-constexpr char const* a_year = "1 year (365.25 days)";
-
 std::string ms(std::chrono::milliseconds t)
 {
     return std::to_string(t.count()) + " ms";
@@ -80,14 +78,14 @@ void check_lease(held_lease const& lease)
 void check_ttl(std::chrono::milliseconds ttl, std::string_view resource)
 {
     if (ttl < shortest_ttl || ttl > longest_ttl)
-        throw invalid_argument{"a TTL of " + ms(ttl) + " is outside 1 ms to " + a_year,
+        throw invalid_argument{"a TTL of " + ms(ttl) + " is outside 1 ms to " + longest_ttl_text,
                                std::string{resource}};
 }
 
 void check_wait(std::chrono::milliseconds wait, std::string_view resource)
 {
     if (wait < wait.zero() || wait > longest_ttl)
-        throw invalid_argument{"a wait of " + ms(wait) + " is outside 0 to " + a_year,
+        throw invalid_argument{"a wait of " + ms(wait) + " is outside 0 to " + longest_ttl_text,
                                std::string{resource}};
 }
 
@@ -95,7 +93,7 @@ void check_timeout(std::chrono::milliseconds timeout, std::string_view name)
 {
     if (timeout < shortest_ttl || timeout > longest_ttl)
         throw invalid_argument{std::string{name} + " of " + ms(timeout) + " is outside 1 ms to " +
-                               a_year};
+                               longest_ttl_text};
 }
 
 void check_block_size(std::int64_t size)

@@ -15,6 +15,7 @@ inline constexpr std::chrono::milliseconds shortest_ttl{1};
 
 /// A year, which has 365.25 days where PostgreSQL measures an interval.
 inline constexpr std::chrono::milliseconds longest_ttl = std::chrono::hours{8766};
+inline constexpr char const* longest_ttl_text = "1 year (365.25 days)";
 
 inline constexpr std::int64_t largest_block = std::int64_t{1} << 24;
 

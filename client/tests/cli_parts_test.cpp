@@ -124,12 +124,24 @@ TEST(cli_exit_codes, help_of_a_command_tells_those_that_it_has)
         EXPECT_NE(of_release.find(code), std::string::npos) << of_release;
     for (std::string const code : {"  1 ", "  75 ", "  77 ", "  126 ", "  127 ", "128"})
         EXPECT_EQ(of_release.find(code), std::string::npos) << of_release;
+    EXPECT_EQ(exit_codes_of(command::acquire).find("CMD"), std::string::npos);
+    EXPECT_EQ(of_release.find("lost"), std::string::npos);
     auto const of_all = exit_codes_of(std::nullopt);
     for (auto const one : {command::run, command::acquire, command::renew, command::release,
                            command::show, command::doctor}) {
         std::istringstream lines{exit_codes_of(one)};
         for (std::string line; std::getline(lines, line);)
             EXPECT_NE(of_all.find(line + '\n'), std::string::npos) << line;
+    }
+}
+
+void expect_refused(std::string const& duration, std::string const& why)
+{
+    try {
+        parse_duration(duration, "--ttl");
+        ADD_FAILURE() << duration;
+    } catch (usage_error const& e) {
+        EXPECT_EQ(std::string{e.what()}.rfind(why, 0), 0U) << e.what();
     }
 }
 
@@ -141,9 +153,17 @@ TEST(cli_arguments, durations_have_units)
     EXPECT_EQ(parse_duration("5m", "--ttl"), 5min);
     EXPECT_EQ(parse_duration("2h", "--ttl"), 2h);
     EXPECT_EQ(parse_duration("365d", "--ttl"), 24h * 365);
-    for (auto const* wrong : {"", "s", "30", "1.5s", "-1s", "-0", "5 s", "5S",
-                              "99999999999999999999s", "9223372036854775807d"})
-        EXPECT_THROW(parse_duration(wrong, "--ttl"), usage_error) << wrong;
+    for (auto const* wrong : {"", "s", "30", "1.5s", "-1s", "-0", "5 s", "5S", "-s",
+                              "-99999999999999999999s", "99999999999999999999"})
+        expect_refused(wrong, "--ttl is a duration like ");
+}
+
+TEST(cli_arguments, a_duration_above_a_year_is_told_the_limit)
+{
+    EXPECT_EQ(parse_duration("31557600000ms", "--ttl"), 24h * 365 + 6h);
+    for (auto const* too_long : {"31557600001ms", "366d", "9223372036854775807d",
+                                 "99999999999999999999s", "99999999999999999999ms"})
+        expect_refused(too_long, "--ttl is at most 1 year (365.25 days), not \"");
 }
 
 TEST(cli_json, texts_are_escaped)

@@ -29,10 +29,12 @@ printed_grant grant_in(cli_outcome const& outcome)
 }
 
 cli_program::cli_program(std::vector<std::string> const& arguments,
-                         std::vector<std::string> const& environment)
+                         std::vector<std::string> const& environment,
+                         std::string const& redirections)
 {
     test_support::child_options options;
-    options.argv = {"/bin/sh", "-c", R"(exec "$@" 2>"$STDERR_FILE")", "sh", FENCELOCK_PROGRAM};
+    options.argv = {"/bin/sh", "-c", R"(exec "$@" 2>"$STDERR_FILE" )" + redirections, "sh",
+                    FENCELOCK_PROGRAM};
     options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
     options.environment = environment;
     options.environment.push_back("STDERR_FILE=" + (directory_.path() / "err").string());
@@ -66,9 +68,9 @@ std::string cli_program::out() const
 }
 
 cli_outcome run_cli(std::vector<std::string> const& arguments,
-                    std::vector<std::string> const& environment)
+                    std::vector<std::string> const& environment, std::string const& redirections)
 {
-    return cli_program{arguments, environment}.wait();
+    return cli_program{arguments, environment, redirections}.wait();
 }
 
 } // namespace fencelock::test

@@ -27,8 +27,10 @@ printed_grant grant_in(cli_outcome const& outcome);
 class cli_program {
   public:
     /// `environment` as child_options has it; FENCELOCK_* and PGOPTIONS of the caller are unset.
+    /// `redirections` as the shell has them.
     explicit cli_program(std::vector<std::string> const& arguments,
-                         std::vector<std::string> const& environment = {});
+                         std::vector<std::string> const& environment = {},
+                         std::string const& redirections = {});
 
     /// Waits until stdout contains `text`.
     bool says(std::string const& text) const;
@@ -45,6 +47,7 @@ class cli_program {
 };
 
 cli_outcome run_cli(std::vector<std::string> const& arguments,
-                    std::vector<std::string> const& environment = {});
+                    std::vector<std::string> const& environment = {},
+                    std::string const& redirections = {});
 
 } // namespace fencelock::test

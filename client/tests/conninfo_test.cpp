@@ -47,5 +47,30 @@ TEST(conninfo, the_environment_may_say_how_long_connecting_takes)
     ::unsetenv("PGCONNECT_TIMEOUT");
 }
 
+bool says(std::string const& conninfo, std::string const& words)
+{
+    return (' ' + conninfo + ' ').find(' ' + words + ' ') != std::string::npos;
+}
+
+TEST(conninfo, a_silent_network_is_noticed_by_limits_that_the_caller_may_set)
+{
+    EXPECT_TRUE(says(with_defaults("dbname=x"), "tcp_user_timeout='25000'"));
+    EXPECT_TRUE(says(with_defaults("dbname=x"), "keepalives_idle='10'"));
+    auto const own = with_defaults("postgresql://h/x?tcp_user_timeout=9&keepalives_idle=0");
+    EXPECT_TRUE(says(own, "tcp_user_timeout='9'"));
+    EXPECT_FALSE(says(own, "tcp_user_timeout='25000'"));
+    EXPECT_FALSE(says(own, "keepalives_idle='10'"));
+    EXPECT_TRUE(says(own, "keepalives_count='3'"));
+}
+
+TEST(conninfo, a_service_file_keeps_its_word)
+{
+    EXPECT_EQ(with_defaults("service=shop"),
+              "service='shop' client_encoding='UTF8' fallback_application_name='fencelock'");
+    ::setenv("PGSERVICE", "shop", 1);
+    EXPECT_EQ(connect_timeout_in(with_defaults("dbname=x")), "");
+    ::unsetenv("PGSERVICE");
+}
+
 } // namespace
 } // namespace fencelock::detail

@@ -22,6 +22,7 @@ class local_server {
 
     [[nodiscard]] pid_t pid() const; // throws where it was stopped
     [[nodiscard]] int port() const { return port_; }
+    [[nodiscard]] std::filesystem::path log_file() const;
 
   protected:
     local_server(std::string name, std::string const& directory_prefix);
@@ -33,7 +34,6 @@ class local_server {
     void kill() { process_.reset(); }
 
     [[nodiscard]] std::filesystem::path const& directory() const { return directory_.path(); }
-    [[nodiscard]] std::filesystem::path log_file() const;
 
   private:
     // What to start, but for the log.
