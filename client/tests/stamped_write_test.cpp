@@ -58,16 +58,16 @@ TEST_F(stamps, take_bytes_as_arguments)
 #endif
     lock.transaction([&](pqxx::work& tx) {
         EXPECT_EQ(lock.stamp().update(tx, "blobs", "content = $1", "name = $2", content, resource),
-                  1u);
+                  1U);
         EXPECT_EQ(lock.stamp().update(tx, "blobs", "content = $1 || $1", "content = $1", content),
-                  1u);
+                  1U);
 #if PQXX_VERSION_MAJOR >= 7 // version 6 takes none of these
         EXPECT_EQ(lock.stamp().update(tx, "blobs", "name = name", "content <> $1",
                                       std::make_optional(content)),
-                  1u);
+                  1U);
         EXPECT_EQ(lock.stamp().update(tx, "blobs", "name = name", "content <> $1",
                                       std::make_shared<decltype(content)>(content)),
-                  1u);
+                  1U);
 #endif
     });
     EXPECT_EQ(shared_postgres().query("SELECT encode(content, 'hex') FROM blobs"), "00ff5c00ff5c");
