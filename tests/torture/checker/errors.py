@@ -2,12 +2,14 @@
 
 import signal
 
+from .locks import UNDO
 from .records import PROMOTIONS
 from .tokens import Restored
 from .verdict import Violation
 
 # Conflicts, deadlocks, a server that ends or starts, timeouts, a standby, lost connections.
 PASSING = ("40", "57P", "57014", "55P03", "25006", "08", "53")
+ENDS_LEASES = (*UNDO, "redis_flush", "redis_del_lock", "redis_evict")
 CONNECTION = ("connection", "issuer_unavailable", "outcome_unknown", "receipt")
 
 
@@ -19,8 +21,8 @@ def check(run):
     for op in run.operations.values():
         if op.failed in ("issuer_unavailable", "outcome_unknown", "stale_token", None):
             continue
-        if op.failed == "lock_lost":
-            continue  # it ran out before it was handed over
+        if op.failed == "lock_lost" and _ran_out(run, op):
+            continue
         found += _refusal(run, restored, op.failed, op.resources, op.failed_at, op.name, op.why)
     for tx in run.transactions.values():
         if tx.outcome == "aborted" and tx.error not in CONNECTION and not tx.sqlstate.startswith(PASSING):
@@ -28,6 +30,15 @@ def check(run):
         if tx.outcome == "refused":
             found += _refused(run, restored, tx)
     return found
+
+
+def _ran_out(run, op):
+    """A lease that was lost before it was handed over: by its TTL, less what the client leaves off; or by a server that lost
+    it, which a renewal, after a third of the TTL, has told."""
+    lasted = op.failed_at - op.invoked
+    if lasted >= op.ttl * 99 // 100 - 2_000_000:
+        return True
+    return lasted >= op.ttl // 3 and any(e["begun"] < op.failed_at for e in run.faults(*ENDS_LEASES))
 
 
 def _refused(run, restored, tx):

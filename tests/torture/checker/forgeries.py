@@ -333,6 +333,15 @@ def an_error_is_unknown(evidence):
 
 
 @forgery
+def a_lease_is_lost_before_its_ttl_is_over(evidence):
+    asked = {event["op"]: event for event in _events(evidence, "acquire")}
+    quick = _first((event for event in _events(evidence, "granted")
+                    if event["t"] - asked[event["op"]]["t"] < asked[event["op"]]["ttl"] * 1_000_000 // 4), "quick grant")
+    quick.update(e="not_granted", error="lock_lost", what="over")
+    return "unexpected error"
+
+
+@forgery
 def a_conflict_of_owners_has_no_cause(evidence):
     evidence.nemesis[:] = [e for e in evidence.nemesis if e.get("kind") != "redis_restore_state"]
     _first(_events(evidence, "refused", error="stale_token"), "refusal")["error"] = "token_conflict"
