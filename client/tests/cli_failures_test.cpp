@@ -58,6 +58,7 @@ TEST_F(cli_failures, a_connection_that_the_database_refuses_for_now_is_69)
 {
     shared_postgres().create_database("full");
     shared_postgres().query("ALTER DATABASE \"full\" CONNECTION LIMIT 0");
+    shared_postgres().query("DROP ROLE IF EXISTS somebody");
     shared_postgres().query("CREATE ROLE somebody LOGIN");
     auto const outcome =
         run_cli({"acquire", "-r", resource},

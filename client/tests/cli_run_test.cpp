@@ -94,6 +94,7 @@ TEST_F(cli_run, a_lock_that_others_hold_is_75_and_nothing_is_run)
 
 TEST_F(cli_run, psql_passes_a_guard_and_not_without)
 {
+    shared_postgres().query("DROP TABLE IF EXISTS things");
     shared_postgres().query("CREATE TABLE things (name text PRIMARY KEY, n int)");
     shared_postgres().query("SELECT \"Fence it\".fence_attach('things', '{name}')");
     for (std::string const name : {"plain", "with space", "back\\slash", "tab\tand \\ \\\\ end",
@@ -123,6 +124,7 @@ TEST_F(cli_run, psql_passes_a_guard_and_not_without)
 
 TEST_F(cli_run, a_run_within_a_run_presents_both_tokens)
 {
+    shared_postgres().query("DROP TABLE IF EXISTS pairs");
     shared_postgres().query("CREATE TABLE pairs (name text PRIMARY KEY)");
     shared_postgres().query("SELECT \"Fence it\".fence_attach('pairs', 'pair {name}')");
     resource = "pair a";
@@ -136,6 +138,7 @@ TEST_F(cli_run, a_run_within_a_run_presents_both_tokens)
 
 TEST_F(cli_run, who_is_killed_leaves_a_program_whose_writes_are_fenced)
 {
+    shared_postgres().query("DROP TABLE IF EXISTS orphans");
     shared_postgres().query("CREATE TABLE orphans (name text PRIMARY KEY, n int)");
     shared_postgres().query("SELECT \"Fence it\".fence_attach('orphans', 'orphan:{name}')");
     shared_postgres().query("SELECT \"Fence it\".fence_check('orphan:a', 1)");

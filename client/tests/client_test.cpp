@@ -213,6 +213,7 @@ TEST_F(redis_client, a_database_without_the_extension_is_a_configuration_error)
 
 TEST(database_client, names_mean_the_same_in_a_database_with_another_encoding)
 {
+    shared_postgres().query("DROP DATABASE IF EXISTS western WITH (FORCE)");
     shared_postgres().query(
         "CREATE DATABASE western TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
     shared_postgres().query("CREATE EXTENSION fencelock", "western");
