@@ -50,23 +50,30 @@ class database_look {
     detail::deadline_watch watch_;
 };
 
-// What undoes a setting, by where pg_settings says that its value comes from.
+// What undoes a setting that makes every transaction read-only, by where pg_settings says that its
+// value comes from. SQL that writes says that it does, for it may be run where the setting holds.
 std::string remedy_for(std::string const& source, std::string const& setting,
                        database_look& database)
 {
     auto const role = "ALTER ROLE " + database.text("SELECT pg_catalog.quote_ident(session_user)");
     auto const here = database.text("SELECT pg_catalog.quote_ident(current_database())");
+    auto const writing = [](std::string const& statement) {
+        return "BEGIN READ WRITE; " + statement + "; COMMIT";
+    };
     if (source == "user")
-        return role + " RESET " + setting;
+        return writing(role + " RESET " + setting);
+    if (source == "global")
+        return writing("ALTER ROLE ALL RESET " + setting);
     if (source == "database")
-        return "ALTER DATABASE " + here + " RESET " + setting;
+        return writing("ALTER DATABASE " + here + " RESET " + setting);
     if (source == "database user")
-        return role + " IN DATABASE " + here + " RESET " + setting;
+        return writing(role + " IN DATABASE " + here + " RESET " + setting);
+    if (source == "command line")
+        return "take it out of the options that the server is started with, and restart it";
     if (source == "client")
         return "take it out of PGOPTIONS, and out of the options of the connection string";
-    return "ALTER SYSTEM SET " + setting +
-           " = off, and reload; or set it off for this role: " + role + " SET " + setting +
-           " = off";
+    return "ALTER SYSTEM SET " + setting + " = off, and reload; or set it off for this role: " +
+           writing(role + " SET " + setting + " = off");
 }
 
 // Checks and issues are writes.

@@ -145,8 +145,13 @@ TEST_F(cli_doctor, a_database_that_is_read_only_is_found_and_where_that_is_set)
     auto& server = healthy_postgres();
     server.create_database("read only");
     server.query("CREATE EXTENSION fencelock", "read only");
+    server.query("DROP ROLE IF EXISTS reader");
     server.query("CREATE ROLE reader LOGIN SUPERUSER");
     auto const conninfo = server.conninfo() + " user=reader dbname='read only'";
+    auto const as_the_reader = [&](std::string const& sql) {
+        pqxx::connection connection{conninfo};
+        pqxx::nontransaction{connection}.exec(sql);
+    };
     std::string const setting = "default_transaction_read_only";
     auto const expect_remedy = [&](cli_outcome const& outcome, std::string const& source,
                                    std::string const& remedy) {
@@ -158,14 +163,17 @@ TEST_F(cli_doctor, a_database_that_is_read_only_is_found_and_where_that_is_set)
                   "client", "take it out of PGOPTIONS");
     for (auto const& [source, where] :
          {std::pair<std::string, std::string>{"user", "ROLE reader"},
+          {"global", "ROLE ALL"},
           {"database", "DATABASE \"read only\""},
           {"database user", "ROLE reader IN DATABASE \"read only\""}}) {
         server.query("ALTER " + where + " SET " + setting + " = on");
-        auto const remedy = "ALTER " + where + " RESET " + setting;
+        auto const remedy = "BEGIN READ WRITE; ALTER " + where + " RESET " + setting + "; COMMIT";
         expect_remedy(of_database(conninfo), source, remedy);
-        server.query(remedy);
+        as_the_reader(remedy);
         EXPECT_EQ(of_database(conninfo).code, 0) << source;
     }
+    test_support::postgres_server started{{.fsync = true, .settings = {setting + "=on"}}};
+    expect_remedy(of_database(started.conninfo()), "command line", "take it out of the options");
 }
 
 TEST_F(cli_doctor, a_standby_is_found)
@@ -215,6 +223,8 @@ TEST_F(cli_doctor, what_the_audit_finds_is_told)
 
 TEST_F(cli_doctor, a_role_without_rights_is_told_what_it_lacks)
 {
+    healthy_postgres().query("DO 'BEGIN DROP OWNED BY nobody_yet; DROP ROLE nobody_yet; "
+                             "EXCEPTION WHEN undefined_object THEN END'");
     healthy_postgres().query("CREATE ROLE nobody_yet LOGIN");
     auto const conninfo = healthy_postgres().conninfo() + " user=nobody_yet";
     auto const outcome = of_database(conninfo);
