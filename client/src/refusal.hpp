@@ -43,4 +43,7 @@ enum class database_fault {
 
 database_fault fault_of(std::string_view sqlstate);
 
+/// What to do about it, to follow the server's message; empty where that says it.
+std::string_view remedy_for(std::string_view sqlstate);
+
 } // namespace fencelock::detail
