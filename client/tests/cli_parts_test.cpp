@@ -195,7 +195,7 @@ TEST(cli_pgoptions, what_was_there_is_kept)
 // A lock that was lost around this one leaves its claim there, and no name may be claimed twice.
 TEST(cli_pgoptions, an_older_claim_of_the_same_resource_is_replaced)
 {
-    auto const outer = R"(-cfencelock.claims={"a,\\"b":1,\ "b"\ :\ 7,"c":"3"})";
+    auto const* const outer = R"(-cfencelock.claims={"a,\\"b":1,\ "b"\ :\ 7,"c":"3"})";
     EXPECT_EQ(pgoptions_with_claim(outer, "b", 9),
               std::string{outer} + R"( -c fencelock.claims={"a,\\"b":1,\ "c":"3",\ "b":\ 9})");
     EXPECT_EQ(pgoptions_with_claim("-cfencelock.claims=garbage", "b", 2),

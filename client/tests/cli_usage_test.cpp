@@ -35,7 +35,7 @@ TEST_F(cli_usage, help_fits_into_80_columns)
     for (std::string const command : {"run", "acquire", "renew", "release", "show", "doctor"}) {
         std::istringstream lines{run_cli({"--help"}).out + run_cli({command, "--help"}).out};
         for (std::string line; std::getline(lines, line);)
-            EXPECT_LE(line.size(), 80u) << line;
+            EXPECT_LE(line.size(), 80U) << line;
     }
 }
 

@@ -57,9 +57,9 @@ TEST_F(stamps, take_bytes_as_arguments)
 #endif
     lock.transaction([&](pqxx::work& tx) {
         EXPECT_EQ(lock.stamp().update(tx, "blobs", "content = $1", "name = $2", content, resource),
-                  1u);
+                  1U);
         EXPECT_EQ(lock.stamp().update(tx, "blobs", "content = $1 || $1", "content = $1", content),
-                  1u);
+                  1U);
     });
     EXPECT_EQ(shared_postgres().query("SELECT encode(content, 'hex') FROM blobs"), "00ff5c00ff5c");
     EXPECT_EQ(shared_postgres().query("SELECT fence_token FROM blobs"),
