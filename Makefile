@@ -54,8 +54,21 @@ client:
 
 install-client: client
 	DESTDIR='$(DESTDIR)' cmake --install $(CLIENT_BUILD)
-	@# What is not staged is for this machine: its loader has to find it.
-	if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/usr/sbin:/sbin" ldconfig; fi
+	@[ -n '$(DESTDIR)' ] || { $(tell_loader); }
+
+# What is not staged is for this machine. Its loader's cache is renewed where it covers the directory, and else is no
+# business of ours.
+define tell_loader
+PATH="$$PATH:/usr/sbin:/sbin"; \
+	library=$$(grep -m 1 '/libfencelock\.so' '$(CLIENT_BUILD)/install_manifest.txt'); \
+	for directory in $$(ldconfig -N -X -v 2>/dev/null | sed -n 's|^\(/[^:]*\):.*|\1|p'); do \
+		if [ "$$directory" -ef "$${library%/*}" ]; then \
+			if [ "$$(id -u)" = 0 ]; then ldconfig; fi; \
+			exit; \
+		fi; \
+	done; \
+	echo "The loader does not look into $${library%/*} by itself: docs/start.md says how to name it."
+endef
 
 # Needs the extension installed in the PostgreSQL that PG_CONFIG names, and a redis-server.
 check-client:

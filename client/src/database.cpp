@@ -48,7 +48,7 @@ std::string told_by(std::exception const& e, std::string const& resource)
 // `unresolved`: an earlier try may have taken effect.
 void judge(std::exception const& e, std::string const& resource, bool unresolved = false)
 {
-    if (dynamic_cast<std::bad_alloc const*>(&e))
+    if (dynamic_cast<std::bad_alloc const*>(&e) || dynamic_cast<error const*>(&e))
         throw; // of the handler that this is called in
     if (auto refused = refusal_of(e)) {
         if (!resource.empty())
@@ -274,7 +274,7 @@ void database::note_server_time(std::string const& ms)
 
 std::string database::schema_for(pqxx::transaction_base& tx)
 {
-    auto key = database_of(tx);
+    auto key = database_of(tx.conn());
     {
         std::lock_guard const guard{mutex_};
         if (auto const known = foreign_schemas_.find(key); known != foreign_schemas_.end())
@@ -339,6 +339,7 @@ try {
     deadline_watch::scope const watched{watch_, session->socket.get(),
                                         steady::now() + set_up_limit};
     pqxx::nontransaction tx{*session->connection};
+    session->name = database_of(*session->connection);
     session->schema = schema_of_extension(tx);
     auto const known = tx.exec("SELECT " + session->schema + ".fence_history(), " + sql_clock());
     note_history(known[0][0].as<std::string>());

@@ -26,6 +26,7 @@ namespace fencelock::detail {
 struct database_session {
     std::unique_ptr<pqxx::connection> connection;
     unique_fd socket;   ///< a duplicate, for deadline_watch
+    std::string name;   ///< of the database, as database_of() gives it
     std::string schema; ///< of the extension, quoted
 
     /// Code of a caller's has run in it, and may have left settings, another role, temporary

@@ -5,6 +5,8 @@
 
 #include <fencelock/errors.hpp>
 
+#include "running_transaction.hpp"
+
 namespace fencelock::detail {
 
 namespace {
@@ -119,6 +121,7 @@ void lease::confirm(steady::time_point deadline)
     try {
         core_->db->call(
             [&](database_session& session) {
+                running_transaction::require_none_in_the_way(id_, session.name);
                 auto& connection = *session.connection;
                 return "SELECT " + session.schema + ".fence_check(" +
                        connection.quote(id_.resource) + "," + std::to_string(id_.token) + "," +

@@ -10,6 +10,8 @@
 #include <fencelock/lock.hpp>
 
 #include "lease.hpp"
+#include "running_transaction.hpp"
+#include "transaction_ending.hpp"
 
 namespace fencelock::detail {
 
@@ -58,9 +60,12 @@ struct fenced_transaction::state {
     isolation level;
     std::unique_ptr<database_session> session; // null where the connection is the caller's
     pqxx::connection* connection = nullptr;
+    std::string where; // the database, as database_of() names it
     std::string schema;
+    std::string receipt; // of the transaction that has claimed
     std::optional<pqxx::work> work;
-    bool is_suspect = false; // nobody knows what the connection is doing
+    std::optional<running_transaction> running; // while the caller's function does
+    bool is_suspect = false;                    // nobody knows what the connection is doing
 
     state(std::vector<detail::lease*> held, transaction_options const& options)
         : leases{std::move(held)}, level{options.isolation}
@@ -89,14 +94,24 @@ struct fenced_transaction::state {
     {
         session = std::move(own);
         connection = session->connection.get();
+        where = session->name;
         schema = session->schema;
+        require_none_in_the_way();
     }
 
     void use_callers(pqxx::connection& theirs)
     {
         connection = &theirs;
+        where = database_of(theirs);
+        require_none_in_the_way();
         pqxx::nontransaction tx{theirs};
         schema = db().schema_for(tx);
+    }
+
+    void require_none_in_the_way() const
+    {
+        for (auto const* one : leases)
+            running_transaction::require_none_in_the_way(one->id(), where);
     }
 
     // The caller's function has not run yet, so a claim may be repeated.
@@ -110,6 +125,7 @@ struct fenced_transaction::state {
             try {
                 claim();
                 require_held(); // the claim may have waited past the lease
+                running.emplace(claimed(), where);
                 return;
             } catch (std::exception const& e) {
                 work.reset();
@@ -129,9 +145,10 @@ struct fenced_transaction::state {
         for (auto* one : leases) {
             auto const& id = one->id();
             sql += "SELECT " + schema + ".fence_check(" + work->quote(id.resource) + "," +
-                   std::to_string(id.token) + "," + work->quote(id.owner) + ")";
+                   std::to_string(id.token) + "," + work->quote(id.owner) + "), " + schema +
+                   ".fence_receipt()";
             try {
-                work->exec(sql);
+                receipt = work->exec(sql)[0][1].c_str();
             } catch (std::exception const& e) {
                 work.reset();
                 one->rethrow_refusal(e);
@@ -139,6 +156,14 @@ struct fenced_transaction::state {
             }
             sql.clear();
         }
+    }
+
+    std::vector<held_lease> claimed() const
+    {
+        std::vector<held_lease> all;
+        for (auto const* one : leases)
+            all.push_back(one->id());
+        return all;
     }
 
     // The lease that an error is about, where it is about one.
@@ -153,8 +178,65 @@ struct fenced_transaction::state {
                                  about.resource, about.token};
     }
 
-    // The commit was not answered. Returns where it took place.
-    void settle(std::string const& receipt, std::string const& why)
+    // The function has returned.
+    void require_unended()
+    {
+        auto how = ending::none;
+        try {
+            how = find_ending(*work, schema, receipt);
+        } catch (pqxx::broken_connection const& e) {
+            throw_not_written(e.what());
+        }
+        if (how == ending::none)
+            return;
+        throw_unless_rolled_back(how);
+        if (!connection->is_open())
+            throw_not_written("the function of transaction() returned all the same");
+        auto const about = subject();
+        throw invalid_argument{
+            "the function of transaction() returned although the transaction with " + names() +
+                " had been aborted, by abort(), by a commit() that failed, or by an error that it "
+                "swallowed: nothing was written. It has to return for a commit, to throw for a "
+                "rollback, and to run what may fail in a pqxx::subtransaction",
+            about.resource, about.token};
+    }
+
+    // The function has thrown, which says that nothing was written. That is so, unless it has ended
+    // the transaction before.
+    void require_rolled_back()
+    {
+        running.reset();
+        auto how = ending::none;
+        try {
+            how = find_ending(*work, schema, receipt);
+        } catch (std::exception const&) { // a broken connection: there is no more to it
+        }
+        if (how == ending::committed || how == ending::in_sql)
+            throw_unless_rolled_back(how);
+    }
+
+    void throw_unless_rolled_back(ending how)
+    {
+        is_suspect = true;
+        work.reset();
+        auto const known = outcome();
+        bool const is_done =
+            known == commit_outcome::committed || known == commit_outcome::in_progress;
+        if (how == ending::aborted && !is_done)
+            return;
+        if (how == ending::committed && known == commit_outcome::aborted)
+            return;
+        auto const fate = known == commit_outcome::committed ? "it was committed"
+                          : known == commit_outcome::aborted ? "it was rolled back"
+                                                             : "nobody can tell what became of it";
+        throw_unknown(
+            "the function of transaction() ended the transaction with " + names() + " by itself: " +
+            fate + (how == ending::in_sql ? ", and what followed in SQL was no part of it" : "") +
+            ". Do not run it again before looking at the data");
+    }
+
+    // What became of the transaction, as far as that can be found out within the attempt timeout.
+    commit_outcome outcome()
     {
         auto known = commit_outcome::unknown;
         auto const deadline = steady::now() + leases.front()->shared().options.attempt_timeout;
@@ -164,14 +246,25 @@ struct fenced_transaction::state {
             while (known == commit_outcome::in_progress && pause_before(deadline));
         } catch (error const&) { // nobody can tell
         }
-        if (known == commit_outcome::committed)
-            return;
+        return known;
+    }
+
+    // The commit was not answered. Returns where it took place.
+    void settle(std::string const& why)
+    {
+        is_suspect = true;
+        auto const known = outcome();
         if (known == commit_outcome::aborted)
             throw_not_written(why);
+        if (known != commit_outcome::committed)
+            throw_unknown("the commit of a transaction with " + names() +
+                          " was not answered: " + why);
+    }
+
+    [[noreturn]] void throw_unknown(std::string const& what) const
+    {
         auto const about = subject();
-        throw outcome_unknown{"the commit of a transaction with " + names() +
-                                  " was not answered: " + why + " (to be asked for by receipt " +
-                                  receipt + ")",
+        throw outcome_unknown{what + " (to be asked for by receipt " + receipt + ")",
                               about.resource, about.token, receipt};
     }
 
@@ -241,26 +334,21 @@ pqxx::work& fenced_transaction::work()
 
 void fenced_transaction::commit()
 {
-    // COMMIT of an aborted transaction is a ROLLBACK that libpqxx reports as success, so an error
-    // that the caller's function swallowed would pass for a commit. This statement fails then.
-    std::string receipt;
-    try {
-        receipt = state_->work->exec("SELECT " + state_->schema + ".fence_receipt()")[0][0].c_str();
-    } catch (pqxx::broken_connection const& e) {
-        state_->throw_not_written(e.what());
-    }
+    state_->running.reset();
+    state_->require_unended();
     try {
         state_->work->commit();
     } catch (std::exception const& e) {
         if (is_answer(e))
             throw;
-        state_->is_suspect = true;
-        state_->settle(receipt, e.what());
+        state_->settle(e.what());
     }
 }
 
 void fenced_transaction::rethrow()
 {
+    if (state_->running)
+        state_->require_rolled_back();
     try {
         throw;
     } catch (stale_token const& e) { // a stamp found a newer holder's row

@@ -222,7 +222,7 @@ check_pkg_config_consumer() {
 }
 
 # Where libfencelock.so went: lib, lib64, or lib/<triplet>.
-client_libdir() { dirname "$(find "$prefix" -name 'libfencelock.so' -print -quit)"; }
+client_libdir() { dirname "$(find "${1:-$prefix}" -name 'libfencelock.so' -print -quit)"; } # [PREFIX]
 
 # make install-client with DESTDIR writes below it, under PREFIX.
 check_staged_install() {
@@ -232,6 +232,28 @@ check_staged_install() {
     [[ -d $stage/opt/fencelock/include/fencelock && $(find "$stage" -mindepth 1 -maxdepth 1) == "$stage/opt" ]]
     # Nothing that is installed points to where it was built or staged.
     ! grep -rF -e "$stage" -e "$build_dir" --include='*.pc' --include='*.cmake' "$stage"
+}
+
+# make install-client renews the loader's cache where that covers PREFIX, never anywhere else. With an ldconfig that
+# notes its calls, and covers $covered.
+check_loader_cache() {
+    local dir=$run_dir/loader library_dir
+    mkdir -p "$dir/bin"
+    # shellcheck disable=SC2016 # expanded by the script
+    printf '#!/bin/sh\necho "called $*" >>%q\necho "$covered: (from x:1)"\n' "$dir/calls" >"$dir/bin/ldconfig"
+    chmod +x "$dir/bin/ldconfig"
+    install_beside_loader "$dir/covered"
+    library_dir=$(client_libdir "$dir/covered")
+    covered=$library_dir install_beside_loader "$dir/covered"
+    [[ $(tail -n 1 "$dir/calls") == "called " ]]
+    : >"$dir/calls"
+    covered=$library_dir install_beside_loader "$dir/elsewhere" | grep 'does not look into'
+    covered=$library_dir install_beside_loader "$dir/covered" DESTDIR="$dir/stage"
+    ! grep -x 'called ' "$dir/calls"
+}
+
+install_beside_loader() { # PREFIX VARIABLE...
+    PATH=$run_dir/loader/bin:$PATH make -C "$tree" CLIENT_BUILD="$build_dir/client" PREFIX="$1" "${@:2}" install-client
 }
 
 run_demo() {

@@ -121,7 +121,8 @@ class FENCELOCK_EXPORT configuration_error : public error {
     ~configuration_error() override;
 };
 
-/// An argument is outside its limits: TTL, wait, resource name, URL. Nothing was sent.
+/// An argument is outside its limits: TTL, wait, resource name, URL. Nothing was sent. Or the
+/// function of a transaction() did what it must not: nothing was written.
 class FENCELOCK_EXPORT invalid_argument : public error {
   public:
     using error::error;

@@ -85,13 +85,16 @@ class FENCELOCK_EXPORT lock {
     /// on. Needed before a claim() in a REPEATABLE READ or SERIALIZABLE transaction of the caller's
     /// own; transaction() does it by itself. Waits up to `limit` for an earlier holder's
     /// transaction. Throws stale_token, token_conflict, token_not_issued (each ends the handle),
-    /// lock_lost, issuer_unavailable, outcome_unknown, configuration_error.
+    /// lock_lost, issuer_unavailable, outcome_unknown, configuration_error, and invalid_argument
+    /// inside the function of a transaction() of the same resource.
     void confirm(std::chrono::milliseconds limit = std::chrono::seconds{30});
 
     /// Presents the token in a transaction of the caller's: do it before the first read. Throws
     /// lock_lost, stale_token, token_conflict, token_not_issued (the last three end the handle),
     /// and what libpqxx throws. The caller commits, and has to deal with pqxx::in_doubt_error. A
-    /// name outside ASCII needs the connection's client_encoding to be UTF8.
+    /// name outside ASCII needs the connection's client_encoding to be UTF8. A claim inside the
+    /// function of a transaction() of the same lock waits for that where it is through another
+    /// connection.
     void claim(pqxx::transaction_base& tx);
 
     /// Runs `work` in a transaction that has presented the token first, then commits. The result of
@@ -106,8 +109,14 @@ class FENCELOCK_EXPORT lock {
     /// broke during the commit and, within the attempt timeout, another could not tell what became
     /// of it.
     /// What `work` throws, and what libpqxx throws for its statements, comes out unchanged; nothing
-    /// was written then. An error that `work` swallowed comes out as that of the aborted
-    /// transaction.
+    /// was written then.
+    ///
+    /// `work` must not end the transaction: neither by commit() or abort(), nor in SQL. Where it
+    /// does, or swallows an error that has aborted the transaction, that is invalid_argument if
+    /// nothing was written, else outcome_unknown, whatever `work` throws. Nor may it present the
+    /// token of this lock, or of a newer one of the same resource, in another transaction, which
+    /// would wait for this one: transaction() and confirm() throw invalid_argument for that in the
+    /// thread that `work` runs in, at once. In other threads they wait.
     template <typename Work>
     std::invoke_result_t<Work, pqxx::work&> transaction(Work&& work,
                                                         transaction_options const& options = {})

@@ -71,12 +71,12 @@ inline bool forget_session_state(pqxx::connection& connection)
     return true;
 }
 
-/// Server and database that a transaction is in, for telling databases apart. (Its connection has
-/// another type in version 6, and a number for a port in version 8.)
-inline std::string database_of(pqxx::transaction_base& tx)
+/// Server and database that a connection leads to, for telling databases apart. (A transaction's
+/// has another type in version 6, and the port is a number in version 8.)
+template <typename Connection>
+std::string database_of(Connection&& connection)
 {
     auto const text = [](char const* value) { return std::string{value ? value : ""}; };
-    auto&& connection = tx.conn();
 #if PQXX_VERSION_MAJOR >= 8
     auto const port = std::to_string(connection.port_number().value_or(0));
 #else
