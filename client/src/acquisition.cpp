@@ -8,6 +8,7 @@
 
 #include "owner_id.hpp"
 #include "pause.hpp"
+#include "unknown_outcome.hpp"
 
 namespace fencelock::detail {
 
@@ -33,7 +34,19 @@ acquisition::acquisition(std::shared_ptr<core> shared, std::string const& resour
 {
 }
 
+// Only here is it decided what a failure means: who may have granted the lease unheard has not been
+// disproved by whatever came after.
 std::shared_ptr<lease> acquisition::run()
+try {
+    auto lease = wait_for_lease();
+    if (!lease && !unknown_at_.empty())
+        throw outcome_unknown{why_unknown_ + "; then others held it", resource_};
+    return lease;
+} catch (error const&) {
+    rethrow_as_unknown(!unknown_at_.empty(), resource_, why_unknown_);
+}
+
+std::shared_ptr<lease> acquisition::wait_for_lease()
 {
     while (!options_.stop.stop_requested()) {
         trouble_ = nullptr;
@@ -45,13 +58,11 @@ std::shared_ptr<lease> acquisition::run()
                 lease->end_what_is_left();
                 lease->require_held(); // throws what it was lost by
             }
-        } catch (issuer_unavailable const& e) {
-            trouble_ = is_unknown_ ? std::make_exception_ptr(outcome_unknown{e.what(), resource_})
-                                   : std::current_exception();
+        } catch (issuer_unavailable const&) {
+            trouble_ = std::current_exception();
         } catch (lock_lost const&) { // by its TTL, before the caller had it
             trouble_ = std::current_exception();
         } catch (outcome_unknown const&) {
-            is_unknown_ = true;
             trouble_ = std::current_exception();
         }
         if (steady::now() >= wait_end_)
@@ -112,7 +123,6 @@ std::shared_ptr<lease> acquisition::ask_issuers()
         } catch (outcome_unknown const& e) {
             if (is_last)
                 throw;
-            is_unknown_ = true;
             add_reason(why_fell_back_, e.what());
         }
     }
@@ -130,9 +140,7 @@ void acquisition::fell_back(lease const& lease) const
 
 std::shared_ptr<lease> acquisition::ask(std::shared_ptr<issuer> const& issuer)
 {
-    auto const granted = issuer->try_acquire(
-        {resource_, owner_, options_.ttl, core_->refusals.above(resource_),
-         steady::now() + core_->options.attempt_timeout, options_.owner.empty()});
+    auto const granted = answer_of(*issuer);
     if (!granted) {
         ++core_->observer->contended;
         refused_by_ = issuer;
@@ -150,6 +158,26 @@ std::shared_ptr<lease> acquisition::ask(std::shared_ptr<issuer> const& issuer)
         give_up(*issuer, granted->token);
         throw;
     }
+}
+
+// Any answer says what this issuer has of the owner's.
+std::optional<grant> acquisition::answer_of(issuer& issuer)
+try {
+    auto const granted = issuer.try_acquire(
+        {resource_, owner_, options_.ttl, core_->refusals.above(resource_),
+         steady::now() + core_->options.attempt_timeout, options_.owner.empty()});
+    unknown_at_.erase({&issuer, owner_});
+    return granted;
+} catch (outcome_unknown const& e) {
+    is_unknown_at(issuer, e.what());
+    throw;
+}
+
+void acquisition::is_unknown_at(issuer const& issuer, std::string const& why)
+{
+    if (unknown_at_.empty())
+        why_unknown_ = why;
+    unknown_at_.emplace(&issuer, owner_);
 }
 
 std::shared_ptr<lease> acquisition::keep(std::shared_ptr<issuer> const& issuer,
@@ -187,14 +215,23 @@ bool acquisition::confirmed(lease& lease, steady::time_point end, bool first)
         pause_or_rethrow(end, first);
     } catch (token_not_issued const&) {
         pause_or_rethrow(end, first);
+    } catch (error const& e) {
+        if (let_go(lease) == release_outcome::unknown)
+            is_unknown_at(lease.granted_by(), e.what());
+        throw;
     } catch (...) {
-        if (options_.owner.empty()) // else it may be that of an earlier acquire
-            lease.release();
+        let_go(lease);
         throw;
     }
     if (options_.owner.empty())
         owner_ = new_owner_id();
     return false;
+}
+
+// Of a named owner it may be the lease of an earlier acquire.
+release_outcome acquisition::let_go(lease& lease) const noexcept
+{
+    return options_.owner.empty() ? lease.release() : release_outcome::not_held;
 }
 
 // In a handler of the refusal. One teaches what the next token has to be above. More have another

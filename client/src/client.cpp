@@ -268,25 +268,30 @@ bool client::release(held_lease const& lease)
 }
 
 // Any of them may have granted the lease. That one does not know it says nothing while another
-// cannot be asked, and that one cannot be reached says nothing of what another may have done.
+// cannot be asked, and that one fails, for whatever reason, says nothing of what another may have
+// done. What somebody has to change is told before what may pass.
 template <typename Ask>
 bool client::any_issuer(Ask ask)
 {
     require_own_process({});
-    std::exception_ptr trouble;
+    std::exception_ptr unknown;
+    std::exception_ptr refused;
+    std::exception_ptr away;
     for (auto const& one : core_->issuers) {
         try {
             if (ask(*one, detail::steady::now() + core_->options.attempt_timeout))
                 return true;
-        } catch (issuer_unavailable const&) {
-            if (!trouble)
-                trouble = std::current_exception();
         } catch (outcome_unknown const&) {
-            trouble = std::current_exception();
+            unknown = std::current_exception();
+        } catch (configuration_error const&) {
+            refused = std::current_exception();
+        } catch (issuer_unavailable const&) {
+            away = std::current_exception();
         }
     }
-    if (trouble)
-        std::rethrow_exception(trouble);
+    for (auto const& trouble : {unknown, refused, away})
+        if (trouble)
+            std::rethrow_exception(trouble);
     return false;
 }
 

@@ -12,6 +12,7 @@
 #include "conninfo.hpp"
 #include "open_connection.hpp"
 #include "refusal.hpp"
+#include "unknown_outcome.hpp"
 
 namespace fencelock::detail {
 
@@ -45,7 +46,8 @@ std::string told_by(std::exception const& e, std::string const& resource)
 }
 
 // Throws what a server's error means for a call, or returns where it is worth repeating.
-// `unresolved`: an earlier try may have taken effect.
+// `unresolved`: an earlier try may have taken effect, whatever this one fails by. (That the token
+// is refused is true all the same.)
 void judge(std::exception const& e, std::string const& resource, bool unresolved = false)
 {
     if (dynamic_cast<std::bad_alloc const*>(&e) || dynamic_cast<error const*>(&e))
@@ -56,14 +58,15 @@ void judge(std::exception const& e, std::string const& resource, bool unresolved
         throw_refusal(*refused);
     }
     auto const why = told_by(e, resource);
+    auto const fault = fault_of(sqlstate_of(e));
+    if (unresolved && fault != database_fault::again)
+        throw outcome_unknown{why, resource};
     if (dynamic_cast<std::system_error const*>(&e)) // no thread to watch the time
         throw issuer_unavailable{why, resource};
-    switch (fault_of(sqlstate_of(e))) {
+    switch (fault) {
     case database_fault::again:
         return;
     case database_fault::unavailable:
-        if (unresolved)
-            throw outcome_unknown{why, resource};
         throw issuer_unavailable{why, resource};
     case database_fault::bad_argument:
         throw invalid_argument{why, resource};
@@ -174,10 +177,8 @@ database::call(std::function<std::string(database_session&)> const& write_sql,
             why = e.what();
             std::this_thread::sleep_for(pause_before_repeat);
             continue;
-        } catch (configuration_error const& e) {
-            if (unresolved)
-                throw outcome_unknown{e.what(), resource};
-            throw;
+        } catch (error const&) {
+            rethrow_as_unknown(unresolved, resource);
         }
         try {
             auto row = run(*session, write_sql(*session), deadline);
@@ -203,7 +204,20 @@ std::string
 database::call_in_time(std::function<std::string(database_session&)> const& write_expression,
                        std::string const& resource, steady::time_point deadline)
 {
-    for (bool may_be_done = false;;) {
+    bool may_be_done = false;
+    try {
+        return repeat_in_time(write_expression, resource, deadline, may_be_done);
+    } catch (error const&) {
+        rethrow_as_unknown(may_be_done, resource);
+    }
+}
+
+std::string
+database::repeat_in_time(std::function<std::string(database_session&)> const& write_expression,
+                         std::string const& resource, steady::time_point deadline,
+                         bool& may_be_done)
+{
+    for (;;) {
         bool unresolved = false;
         auto const row = call(
             [&](database_session& session) {
@@ -219,9 +233,9 @@ database::call_in_time(std::function<std::string(database_session&)> const& writ
         may_be_done = may_be_done || unresolved;
         if (steady::now() < deadline)
             continue;
-        if (may_be_done)
-            throw outcome_unknown{"PostgreSQL: a request was not answered in time", resource};
-        throw issuer_unavailable{"PostgreSQL: the request came too late", resource};
+        throw issuer_unavailable{may_be_done ? "PostgreSQL: a request was not answered in time"
+                                             : "PostgreSQL: the request came too late",
+                                 resource};
     }
 }
 

@@ -100,6 +100,9 @@ class database {
 
     std::unique_ptr<database_session> connect(std::optional<steady::time_point> deadline);
     std::unique_ptr<database_session> take_idle(steady::time_point deadline);
+    std::string
+    repeat_in_time(std::function<std::string(database_session&)> const& write_expression,
+                   std::string const& resource, steady::time_point deadline, bool& may_be_done);
     bool reset(database_session& session, steady::time_point deadline) noexcept;
     void reset_one() noexcept;
     std::vector<std::string> run(database_session& session, std::string const& sql,

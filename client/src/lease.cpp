@@ -27,8 +27,8 @@ milliseconds pause_after_failure(milliseconds ttl)
 lease::lease(std::shared_ptr<core> shared, std::shared_ptr<issuer> granted_by, held_lease id,
              grant const& granted, acquire_options const& options)
     : core_{std::move(shared)}, issuer_{std::move(granted_by)}, id_{std::move(id)},
-      ttl_{options.ttl}, renewed_{options.renew}, block_end_{granted.block_end},
-      valid_until_{granted.counted_from + reliable(options.ttl)}
+      ttl_{options.ttl}, renewed_{options.renew}, owner_is_new_{options.owner.empty()},
+      block_end_{granted.block_end}, valid_until_{granted.counted_from + reliable(options.ttl)}
 {
 }
 
@@ -247,14 +247,15 @@ std::optional<steady::time_point> lease::ask_for_renewal(steady::time_point dead
 bool lease::left_something() const
 {
     std::lock_guard const guard{mutex_};
-    return state_ == state::lost && unanswered_renewal_;
+    return owner_is_new_ && state_ == state::lost && unanswered_renewal_;
 }
 
 void lease::end_what_is_left() noexcept
 try {
     {
         std::lock_guard const guard{mutex_};
-        if (state_ != state::lost || !std::exchange(unanswered_renewal_, false))
+        bool const was_unanswered = std::exchange(unanswered_renewal_, false);
+        if (!owner_is_new_ || state_ != state::lost || !was_unanswered)
             return;
     }
     issuer_->release(id_, steady::now() + core_->options.attempt_timeout);

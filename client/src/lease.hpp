@@ -72,7 +72,8 @@ class lease {
     std::optional<steady::time_point> renew_in_background() noexcept;
 
     /// The lease is lost, but a renewal may have extended it at the issuer, where it would keep
-    /// others out for nothing.
+    /// others out for nothing. Never so where the owner was named: what is there may be the lease
+    /// of another acquire by then, with the same token, and only the TTL ends it.
     bool left_something() const;
     void end_what_is_left() noexcept;
 
@@ -91,6 +92,7 @@ class lease {
     held_lease const id_;
     milliseconds const ttl_;
     bool const renewed_; // in the background
+    bool const owner_is_new_;
     std::int64_t const block_end_;
     std::stop_source stop_;
 

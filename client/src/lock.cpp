@@ -67,7 +67,7 @@ std::chrono::steady_clock::time_point lock::valid_until() const
 {
     auto& mine = lease();
     if (!mine.shared().belongs_to_this_process())
-        return std::chrono::steady_clock::time_point::min();
+        return {};
     return mine.valid_until();
 }
 

@@ -49,7 +49,7 @@ bool lock_set::held() const noexcept
 std::chrono::steady_clock::time_point lock_set::valid_until() const
 {
     using time_point = std::chrono::steady_clock::time_point;
-    auto first = locks_.empty() ? time_point::min() : time_point::max();
+    auto first = locks_.empty() ? time_point{} : time_point::max();
     for (auto const& one : locks_)
         first = std::min(first, one.valid_until());
     return first;

@@ -49,7 +49,8 @@ bool finish_connecting(PGconn* connection, steady::time_point deadline)
 
 // The SQLSTATE with which the server refuses a connection; empty where it does not. libpqxx keeps
 // none of a connection that failed, and libpq's message has one only where that was asked for
-// before: so the server is asked again.
+// before: so the server is asked again, whatever it has said, which may be in any language. Who
+// counts refusals, as to lock an account out, counts both.
 std::string sqlstate_of_refusal(std::string const& complete)
 {
     libpq_connection const connection{PQconnectStart(complete.c_str()), &PQfinish};
@@ -93,17 +94,9 @@ try {
     auto const sqlstate = may_be_refused(e.what()) ? sqlstate_of_refusal(complete) : std::string{};
     auto const why = "PostgreSQL: " + std::string{telling_line(e.what())}.append(
                                           remedy_for_refusal(e.what(), sqlstate));
-    if (sqlstate.empty())
-        throw issuer_unavailable{why};
-    switch (fault_of(sqlstate)) {
-    case database_fault::again:
-    case database_fault::unavailable:
-        throw issuer_unavailable{why};
-    case database_fault::bad_argument: // an option's, not the caller's
-    case database_fault::configuration:
-        break;
-    }
-    throw configuration_error{why};
+    if (refuses_for_good(sqlstate))
+        throw configuration_error{why};
+    throw issuer_unavailable{why};
 }
 
 std::string_view telling_line(std::string_view message)

@@ -14,6 +14,7 @@
 #include "redis_fault.hpp"
 #include "redis_route.hpp"
 #include "redis_waiter.hpp"
+#include "unknown_outcome.hpp"
 
 namespace fencelock::detail {
 
@@ -68,15 +69,10 @@ std::optional<grant> redis_issuer::try_acquire(lease_request const& request)
         throw issuer_unavailable{pool_->place() + ": no lock of \"" + request.resource +
                                      "\" could be taken in time",
                                  request.resource};
-    } catch (issuer_unavailable const& e) {
-        if (!unresolved)
-            throw;
-        abandon(request);
-        throw outcome_unknown{e.what(), request.resource};
     } catch (error const&) {
         if (unresolved)
             abandon(request);
-        throw;
+        rethrow_as_unknown(unresolved, request.resource);
     }
 }
 
@@ -174,7 +170,7 @@ redis_issuer::answer redis_issuer::ask_acquire(lease_request const& request, blo
 template <typename Run>
 redis_issuer::answer redis_issuer::ask(Run run, redis_keys const& keys, std::string const& resource,
                                        steady::time_point deadline, bool& unresolved)
-{
+try {
     redis_route route{*pool_, keys.lock};
     while (steady::now() < deadline) {
         std::unique_ptr<redis_link> link;
@@ -204,10 +200,9 @@ redis_issuer::answer redis_issuer::ask(Run run, redis_keys const& keys, std::str
             break;
         std::this_thread::sleep_for(std::min(route.pause(), until(deadline)));
     }
-    auto const what = pool_->place() + ": " + route.trouble();
-    if (unresolved)
-        throw outcome_unknown{what, resource};
-    throw issuer_unavailable{what, resource};
+    throw issuer_unavailable{pool_->place() + ": " + route.trouble(), resource};
+} catch (error const&) {
+    rethrow_as_unknown(unresolved, resource);
 }
 
 // Returns where the server does not say any more which of the keys it is.

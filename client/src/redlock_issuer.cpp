@@ -10,6 +10,7 @@
 #include "numbers.hpp"
 #include "pause.hpp"
 #include "redlock_waiter.hpp"
+#include "unknown_outcome.hpp"
 
 namespace fencelock::detail {
 
@@ -63,12 +64,22 @@ redlock_issuer::redlock_issuer(std::vector<std::shared_ptr<redis_pool>> const& p
 std::optional<grant> redlock_issuer::try_acquire(lease_request const& request)
 {
     bool is_unknown = false; // some attempt may have been granted, or may yet be
+    try {
+        return attempt_until_decided(request, is_unknown);
+    } catch (error const&) {
+        rethrow_as_unknown(is_unknown, request.resource);
+    }
+}
+
+std::optional<grant> redlock_issuer::attempt_until_decided(lease_request const& request,
+                                                           bool& is_unknown)
+{
     for (int number = 1;; ++number) {
         redlock_attempt attempt{servers_, request};
         auto const votes = attempt.lock();
         if (votes == redlock_attempt::votes::quorum) {
             auto const same = attempt.token_held();
-            auto const token = same ? *same : issue(request, attempt.id(), is_unknown);
+            auto const token = same ? *same : issue(request, attempt.id());
             if (auto const from = attempt.grant(token))
                 return grant{token, token, *from};
             is_unknown = is_unknown || attempt.may_be_granted();
@@ -78,8 +89,13 @@ std::optional<grant> redlock_issuer::try_acquire(lease_request const& request)
         bool const is_away = votes == redlock_attempt::votes::away;
         if (!is_held && !is_away && number < most_attempts && pause_until_another(request.deadline))
             continue;
-        if (is_held || votes == redlock_attempt::votes::split)
+        bool const is_of_others = is_held || votes == redlock_attempt::votes::split;
+        if (is_of_others && !is_unknown)
             return std::nullopt;
+        if (is_of_others) // on some servers: on the rest it may be the owner's
+            throw outcome_unknown{"a grant of the lock of \"" + request.resource +
+                                      "\" was not answered, and then others had votes",
+                                  request.resource};
         fail("the lock of \"" + request.resource + "\" could not be taken", attempt.answers(),
              request.ttl, is_unknown, {request.resource, request.owner});
     }
@@ -114,7 +130,8 @@ std::optional<steady::time_point> redlock_issuer::renew(held_lease const& lease,
         if (votes.said >= servers_.quorum())
             return sent_at;
         if (votes.said + votes.silent < servers_.quorum()) {
-            give_back(lease, deadline);
+            if (votes.said + votes.silent > 0)
+                give_back(lease, deadline);
             return std::nullopt;
         }
         bool const hopeless = votes.said + votes.unresolved < servers_.quorum();
@@ -161,10 +178,8 @@ bool redlock_issuer::release(held_lease const& lease, steady::time_point deadlin
 }
 
 // With the attempt's own ticket, so that asking again after a lost answer costs no second token. A
-// token that nobody uses hurts nobody: whether it was issued does not matter, but what became of
-// earlier attempts does.
-std::int64_t redlock_issuer::issue(lease_request const& request, std::string const& ticket,
-                                   bool is_unknown)
+// token that nobody uses hurts nobody: whether it was issued does not matter.
+std::int64_t redlock_issuer::issue(lease_request const& request, std::string const& ticket)
 try {
     auto const row = database_->call(
         [&](database_session& session) {
@@ -175,28 +190,22 @@ try {
         },
         request.resource, request.deadline);
     return to_token(row.at(0));
-} catch (issuer_unavailable const& e) {
-    if (is_unknown)
-        throw outcome_unknown{e.what(), request.resource};
-    throw;
 } catch (outcome_unknown const& e) {
-    if (is_unknown)
-        throw;
     throw issuer_unavailable{e.what(), request.resource};
 }
 
 void redlock_issuer::fail(std::string const& what, server_answers const& answers,
                           std::optional<milliseconds> ttl, bool is_unknown,
                           held_lease const& of) const
-{
+try {
     auto text = what + ": " + servers_.troubles(answers, of.resource);
     if (ttl && servers_.share_of(*ttl) < pools_.front()->options().redlock_timeout)
         text += "; a TTL of " + std::to_string(ttl->count()) + " ms leaves each of them " +
                 std::to_string(servers_.share_of(*ttl).count()) +
                 " ms to answer, a quarter of it: take a longer one";
-    if (is_unknown)
-        throw outcome_unknown{text, of.resource, of.token};
     throw issuer_unavailable{text, of.resource, of.token};
+} catch (error const&) { // of what is wrong with the servers, too
+    rethrow_as_unknown(is_unknown, of.resource);
 }
 
 } // namespace fencelock::detail

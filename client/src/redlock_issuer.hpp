@@ -31,7 +31,8 @@ class redlock_issuer final : public issuer {
 
   private:
     void give_back(held_lease const& lease, steady::time_point deadline) noexcept;
-    std::int64_t issue(lease_request const& request, std::string const& ticket, bool is_unknown);
+    std::optional<grant> attempt_until_decided(lease_request const& request, bool& is_unknown);
+    std::int64_t issue(lease_request const& request, std::string const& ticket);
     [[noreturn]] void fail(std::string const& what, server_answers const& answers,
                            std::optional<milliseconds> ttl, bool is_unknown,
                            held_lease const& of) const;

@@ -151,4 +151,13 @@ std::string_view remedy_for(std::string_view sqlstate)
     return {};
 }
 
+bool refuses_for_good(std::string_view sqlstate)
+{
+    // 28: who it is, or may not log in. 3D000: no such database. 22, 42: an option or its value, a
+    // missing right. 55000: the database takes no connections. 0A000: what the server has not.
+    constexpr std::array<std::string_view, 6> lasting{"28", "3D000", "22", "42", "55000", "0A000"};
+    return std::any_of(lasting.begin(), lasting.end(),
+                       [&](auto const& code) { return sqlstate.starts_with(code); });
+}
+
 } // namespace fencelock::detail

@@ -43,6 +43,10 @@ enum class database_fault {
 
 database_fault fault_of(std::string_view sqlstate);
 
+/// True where a server that refuses a connection with this code will do so until somebody changes
+/// something; false for all that may pass, and for what nobody expects.
+bool refuses_for_good(std::string_view sqlstate);
+
 /// What to do about it, to follow the server's message; empty where that says it.
 std::string_view remedy_for(std::string_view sqlstate);
 

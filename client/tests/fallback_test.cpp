@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+
 namespace fencelock::test {
 namespace {
 
@@ -120,6 +122,57 @@ TEST_F(fallback, a_redis_that_did_not_answer_leaves_it_unknown_where_postgresql_
     EXPECT_GT(to_redis.bytes_held(), 0U);
     EXPECT_THROW(cut_off.release(other), outcome_unknown);
     to_redis.release();
+}
+
+TEST_F(fallback, a_redis_that_did_not_answer_leaves_it_unknown_where_others_hold_it_in_postgresql)
+{
+    test_support::tcp_proxy to_redis{server.socket_path()};
+    redis_locks through{to_redis.url()};
+    client cut_off{through, shared_postgres().conninfo(), {.attempt_timeout = 2s}};
+    client of_leases{shared_postgres().conninfo()};
+    cut_off.acquire(resource, {.wait = 120s}).release(); // connected, with a block at hand
+    auto const holder = of_leases.acquire(resource, {.ttl = 1h, .wait = 120s});
+    to_redis.hold_replies();
+    EXPECT_THROW(cut_off.acquire(resource), outcome_unknown); // no lock_timeout: Redis granted it
+    EXPECT_GT(to_redis.bytes_held(), 0U);
+    to_redis.release();
+}
+
+TEST_F(fallback, a_redis_that_did_not_answer_leaves_it_unknown_where_postgresql_refuses_for_good)
+{
+    test_support::tcp_proxy to_redis{server.socket_path()};
+    redis_locks through{to_redis.url()};
+    shared_postgres().create_database("barred");
+    shared_postgres().query("CREATE EXTENSION fencelock", "barred");
+    client cut_off{through,
+                   shared_postgres().conninfo("barred"),
+                   {.attempt_timeout = 2s, .idle_connections = 0}};
+    cut_off.acquire(resource, {.wait = 120s}).release(); // connected, with a block at hand
+    auto const other = cut_off.acquire(new_resource(), {.ttl = 1h, .wait = 120s}).detach();
+    shared_postgres().query("ALTER DATABASE barred ALLOW_CONNECTIONS false");
+    to_redis.hold_replies();
+    EXPECT_THROW(cut_off.try_acquire(resource), outcome_unknown);
+    EXPECT_GT(to_redis.bytes_held(), 0U);
+    to_redis.release();
+    EXPECT_THROW(cut_off.release({resource, "nobody", 1}), configuration_error);
+    to_redis.hold_replies();
+    EXPECT_THROW(cut_off.release(other), outcome_unknown);
+    to_redis.release();
+}
+
+TEST_F(fallback, a_grant_of_redis_that_comes_after_its_ttl_is_fallen_back_from)
+{
+    test_support::tcp_proxy to_redis{server.socket_path()};
+    redis_locks through{to_redis.url(), {.command_timeout = 120s}};
+    client slow{through, shared_postgres().conninfo(), {.attempt_timeout = 120s}};
+    slow.acquire(resource, {.wait = 120s}).release(); // connected, with a block at hand
+    to_redis.hold_replies();
+    auto taken = std::async(std::launch::async,
+                            [&] { return slow.acquire(resource, {.ttl = 5s, .wait = 120s}); });
+    EXPECT_TRUE(wait_until([&] { return to_redis.bytes_held() > 0; }));
+    EXPECT_TRUE(wait_until([&] { return !server.command({"GET", lock_key(resource)}); }));
+    to_redis.release();
+    EXPECT_EQ(taken.get().issuer_name(), "database");
 }
 
 TEST_F(fallback, a_frozen_redis_is_fallen_back_from_too)

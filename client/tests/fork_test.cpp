@@ -34,6 +34,8 @@ TEST(fork_test, handles_are_inert_in_a_child_and_go_on_in_the_parent)
     auto const status = exit_status_of_child([&] {
         if (held->held() || held->release() != release_outcome::not_held)
             return 1;
+        if (held->valid_until() - std::chrono::steady_clock::now() >= 0s)
+            return 4;
         try {
             held->transaction([](pqxx::work&) {});
             return 2;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "memory_issuer.hpp"
@@ -175,6 +176,27 @@ TEST_F(leases, a_failing_repeat_does_not_end_what_its_owner_has)
     proxy.release();
     EXPECT_TRUE(lock.renew());
     EXPECT_EQ(lock.release(), release_outcome::released);
+}
+
+TEST_F(leases, a_lost_renewal_does_not_end_what_its_owner_has_by_another_acquire)
+{
+    auto const same_owner = [](std::chrono::milliseconds ttl) {
+        return acquire_options{.ttl = ttl, .wait = 120s, .renew = false, .owner = "worker 7"};
+    };
+    std::optional<lock> lost = locks.acquire(resource, same_owner(2s));
+    proxy.hold_replies();
+    auto renewal = std::async(std::launch::async, [&] { return lost->renew(); });
+    EXPECT_TRUE(wait_until([&] { return proxy.bytes_held() > 0 || !lost->held(); }));
+    auto again = others.acquire(resource, same_owner(1h));
+    EXPECT_TRUE(wait_until([&] { return !lost->held(); }));
+    proxy.release(); // whatever it asks for next is answered
+    try {
+        EXPECT_FALSE(renewal.get());
+    } catch (error const&) { // it heard nothing until then
+    }
+    lost.reset();
+    EXPECT_FALSE(others.try_acquire(resource));
+    EXPECT_EQ(again.release(), release_outcome::released);
 }
 
 TEST_F(leases, a_release_without_an_answer_can_be_tried_again)

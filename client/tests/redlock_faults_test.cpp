@@ -31,6 +31,31 @@ class redlock_faults : public redlock_fixture {
         return taken;
     }
 
+    // An acquire that is granted by all servers, whose answers are lost after `meanwhile`.
+    template <typename Meanwhile>
+    std::future<std::optional<lock>> acquire_unheard(client& through, Meanwhile meanwhile)
+    {
+        std::future<std::optional<lock>> taken;
+        std::vector<std::uint64_t> held_before;
+        for (std::size_t i = 0; i < 3; ++i)
+            held_before.push_back(proxy(i).bytes_held());
+        {
+            issue_blocker blocker{resource};
+            taken = std::async(std::launch::async, [&] { return through.try_acquire(resource); });
+            EXPECT_TRUE(blocker.somebody_waits());
+            for (std::size_t i = 0; i < 3; ++i)
+                proxy(i).hold_replies();
+        }
+        for (std::size_t i = 0; i < 3; ++i)
+            EXPECT_TRUE(wait_until([&] { return proxy(i).bytes_held() > held_before[i]; }));
+        meanwhile();
+        for (std::size_t i = 0; i < 3; ++i) {
+            proxy(i).cut_all();
+            proxy(i).release();
+        }
+        return taken;
+    }
+
     void expect_scripts_on(std::size_t i, std::int64_t more_than)
     {
         EXPECT_TRUE(wait_until([&] { return script_calls(server(i)) > more_than; }));
@@ -197,24 +222,27 @@ TEST_F(redlock_faults, a_lost_grant_leaves_it_unknown_where_no_other_token_is_to
         group, conninfo_through(to_postgres), {.fall_back = false, .attempt_timeout = 6s}};
     acquire_everywhere(through, {.wait = 120s}).release(); // connected, and nothing on its way
     EXPECT_TRUE(nothing_is_left());
-    std::future<std::optional<lock>> taken;
-    {
-        issue_blocker blocker{resource};
-        taken = std::async(std::launch::async, [&] { return through.try_acquire(resource); });
-        EXPECT_TRUE(blocker.somebody_waits());
-        for (std::size_t i = 0; i < 3; ++i)
-            proxy(i).hold_replies();
-    }
-    for (std::size_t i = 0; i < 3; ++i) // granted, and nobody hears of it
-        EXPECT_TRUE(wait_until([&] { return proxy(i).bytes_held() > 0; }));
-    to_postgres.refuse();
-    to_postgres.cut_all();
-    for (std::size_t i = 0; i < 3; ++i) {
-        proxy(i).cut_all();
-        proxy(i).release();
-    }
+    auto taken = acquire_unheard(through, [&] {
+        to_postgres.refuse();
+        to_postgres.cut_all();
+    });
     EXPECT_THROW(taken.get(), outcome_unknown);
     EXPECT_TRUE(nothing_is_left());
+}
+
+TEST_F(redlock_faults, a_lost_grant_leaves_it_unknown_where_others_have_votes_afterwards)
+{
+    for (auto const* vote : {"0:abc:competitor", "7:abc:somebody"}) {
+        acquire_everywhere(lasting, {.wait = 120s}).release(); // connected
+        EXPECT_TRUE(nothing_is_left());
+        auto taken = acquire_unheard(locks, [&] {
+            for (std::size_t i = 0; i < 3; ++i)
+                take_for_others(i, vote);
+        });
+        EXPECT_THROW(taken.get(), outcome_unknown);
+        for (std::size_t i = 0; i < 3; ++i)
+            server(i).command({"DEL", lock_key(resource)});
+    }
 }
 
 TEST_F(redlock_faults, one_lost_grant_is_undone_and_leaves_a_lease_of_the_others)

@@ -150,5 +150,14 @@ TEST(refusal, passing_troubles_are_told_from_lasting_ones)
         EXPECT_EQ(fault_of(code), database_fault::configuration) << code;
 }
 
+TEST(refusal, of_a_connection_is_lasting_only_where_somebody_has_to_change_something)
+{
+    for (auto const* code :
+         {"28000", "28P01", "3D000", "22023", "22P02", "42501", "42704", "55000", "0A000"})
+        EXPECT_TRUE(refuses_for_good(code)) << code;
+    for (auto const* code : {"57P03", "53300", "58P01", "58030", "XX000", "08P01", "55P03", ""})
+        EXPECT_FALSE(refuses_for_good(code)) << code;
+}
+
 } // namespace
 } // namespace fencelock::detail

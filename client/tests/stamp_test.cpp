@@ -4,6 +4,12 @@
 
 #include <fencelock/errors.hpp>
 
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace fencelock {
 namespace {
 
@@ -20,6 +26,26 @@ TEST(stamp, the_column_is_a_name_and_never_sql)
     EXPECT_EQ(stamp("r", 1, "a\"b; --").assignment(), "\"a\"\"b; --\" = 1");
     EXPECT_THROW(stamp("r", 1, ""), invalid_argument);
     EXPECT_THROW(stamp("r", 1, std::string_view{"a\0b", 3}), invalid_argument);
+}
+
+template <typename Argument>
+std::string type_of()
+{
+    return detail::parameter_type<Argument>();
+}
+
+TEST(stamp, bytes_are_bytes_as_an_argument_also_where_they_may_be_missing)
+{
+    using bytes = std::vector<std::byte>;
+    EXPECT_EQ(type_of<bytes>(), "bytea");
+    EXPECT_EQ(type_of<std::optional<bytes>>(), "bytea");
+    EXPECT_EQ(type_of<std::unique_ptr<bytes>>(), "bytea");
+    EXPECT_EQ(type_of<std::shared_ptr<bytes const>>(), "bytea");
+    EXPECT_EQ(type_of<std::optional<std::string>>(), "text");
+    EXPECT_EQ(type_of<std::unique_ptr<int>>(), "text");
+    EXPECT_EQ(type_of<std::string>(), "text");
+    EXPECT_EQ(type_of<char const*>(), "text");
+    EXPECT_EQ(type_of<char[3]>(), "text");
 }
 
 } // namespace

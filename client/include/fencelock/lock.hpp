@@ -59,7 +59,8 @@ class FENCELOCK_EXPORT lock {
     std::string_view issuer_name() const;
 
     /// Until when the lease can be relied on, unless it is renewed: counted from before the request
-    /// was sent, less 1 % of the TTL and 2 ms.
+    /// was sent, less 1 % of the TTL and 2 ms. In a forked child the clock's epoch, which is long
+    /// ago.
     std::chrono::steady_clock::time_point valid_until() const;
 
     /// False once the lease is known to be over.

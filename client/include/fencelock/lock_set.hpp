@@ -38,8 +38,8 @@ class FENCELOCK_EXPORT lock_set {
     /// False once any of the leases is known to be over.
     bool held() const noexcept;
 
-    /// Until when all of them can be relied on, unless they are renewed; long ago where this was
-    /// moved from.
+    /// Until when all of them can be relied on, unless they are renewed; the clock's epoch,
+    /// which is long ago, where this was moved from.
     std::chrono::steady_clock::time_point valid_until() const;
 
     /// Stop is requested when the first of the leases is lost.

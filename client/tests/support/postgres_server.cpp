@@ -198,6 +198,7 @@ void postgres_server::create_database(std::string const& name) const
     std::string quoted;
     for (char const c : name)
         quoted += c == '"' ? std::string{"\"\""} : std::string{c};
+    query("DROP DATABASE IF EXISTS \"" + quoted + "\" WITH (FORCE)");
     query("CREATE DATABASE \"" + quoted + "\"");
 }
 

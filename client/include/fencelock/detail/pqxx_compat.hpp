@@ -33,11 +33,19 @@ pqxx::result exec(pqxx::transaction_base& tx, std::string const& sql, Arguments&
 
 /// The type that a parameter has in PostgreSQL where nothing else gives it one. Ranges of bytes are
 /// sent as they are (before version 8 of libpqxx also a class of its own, of unsigned char), all
-/// else as text.
+/// else as text; what may be there or not (an optional, a smart pointer) as what it may hold.
 template <typename Argument>
 constexpr char const* parameter_type()
 {
-    if constexpr (requires(Argument const& argument) { std::data(argument); }) {
+    constexpr bool may_be_empty = requires(Argument const& argument)
+    {
+        requires std::is_class_v<Argument>;
+        static_cast<bool>(argument);
+        *argument;
+    };
+    if constexpr (may_be_empty) {
+        return parameter_type<std::remove_cvref_t<decltype(*std::declval<Argument const&>())>>();
+    } else if constexpr (requires(Argument const& argument) { std::data(argument); }) {
         using element = std::remove_cvref_t<decltype(*std::data(std::declval<Argument const&>()))>;
         if constexpr (std::is_same_v<element, std::byte> || std::is_same_v<element, unsigned char>)
             return "bytea";

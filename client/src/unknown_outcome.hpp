@@ -1,0 +1,26 @@
+// What a failure means once something may have been done.
+#pragma once
+
+#include <string>
+
+#include <fencelock/errors.hpp>
+
+namespace fencelock::detail {
+
+/// Throws, in the handler of an error, what it means where something that was asked for earlier,
+/// and was not answered, may have been done (`is_unknown`): outcome_unknown, whatever the error
+/// is; else the error itself. `before`, if any, tells of what was not answered.
+[[noreturn]] inline void rethrow_as_unknown(bool is_unknown, std::string const& resource,
+                                            std::string const& before = {})
+try {
+    throw;
+} catch (error const& e) {
+    bool const says_so = dynamic_cast<outcome_unknown const*>(&e) != nullptr;
+    std::string const what{e.what()};
+    bool const is_told = before.empty() || what.find(before) != std::string::npos;
+    if (!is_unknown || (says_so && is_told))
+        throw;
+    throw outcome_unknown{is_told ? what : before + "; then " + what, resource, e.token()};
+}
+
+} // namespace fencelock::detail
