@@ -10,13 +10,6 @@ namespace {
 
 constexpr std::chrono::seconds answer_limit{5};
 
-[[noreturn]] void throw_error(std::string const& place, std::string const& reply)
-{
-    if (detail::is_configuration(reply))
-        throw configuration_error{place + ": " + reply};
-    throw issuer_unavailable{place + ": " + reply};
-}
-
 } // namespace
 
 redis_look::redis_look(std::string const& url, key_preset keys)
@@ -59,7 +52,7 @@ try {
 } catch (detail::link_failure const& e) {
     throw issuer_unavailable{where + ": " + e.what()};
 } catch (detail::redis_error const& e) {
-    throw_error(where, e.what());
+    detail::throw_reply(e.what(), where, {});
 }
 
 detail::redis_reply redis_look::ask(std::vector<std::string> const& words)
@@ -73,7 +66,7 @@ detail::redis_reply redis_look::need(std::vector<std::string> const& words)
 {
     auto reply = ask(words);
     if (reply.type == detail::redis_reply::kind::error)
-        throw_error(link_->address().display(), reply.text);
+        detail::throw_reply(reply.text, link_->address().display(), {});
     return reply;
 }
 

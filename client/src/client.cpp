@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <new>
+#include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,44 @@ std::shared_ptr<detail::database> make_database(std::string const& conninfo,
 std::shared_ptr<detail::observer> make_observer(client_options const& options)
 {
     return std::make_shared<detail::observer>(options.log);
+}
+
+template <typename Error>
+Error with_name(Error const& e, std::string const& resource)
+{
+    auto const name = '"' + resource + '"';
+    std::string what = e.what();
+    if (what.find(name) == std::string::npos)
+        what.insert(0, "the lock of " + name + ": ");
+    if constexpr (std::is_same_v<Error, outcome_unknown>)
+        return Error{what, resource, e.token(), e.receipt()};
+    else
+        return Error{what, resource, e.token()};
+}
+
+// In a handler of it. What an issuer derives from these classes stays what it is.
+template <typename Error>
+[[noreturn]] void rethrow_with_name(Error const& e, std::string const& resource)
+{
+    try {
+        if (typeid(e) == typeid(Error))
+            throw with_name(e, resource);
+    } catch (std::bad_alloc const&) { // then without it
+    }
+    throw;
+}
+
+// What is told of a server says whose lock it is about, wherever it was found.
+template <typename Ask>
+auto naming(std::string const& resource, Ask ask)
+try {
+    return ask();
+} catch (issuer_unavailable const& e) {
+    rethrow_with_name(e, resource);
+} catch (configuration_error const& e) {
+    rethrow_with_name(e, resource);
+} catch (outcome_unknown const& e) {
+    rethrow_with_name(e, resource);
 }
 
 } // namespace
@@ -101,7 +141,9 @@ client::~client()
 std::optional<lock> client::try_acquire(std::string const& resource, acquire_options const& options)
 {
     check(resource, options);
-    auto lease = detail::acquisition{core_, resource, options}.run();
+    auto lease = naming(resource, [&] {
+        return detail::acquisition{core_, resource, options}.run();
+    });
     if (!lease)
         return std::nullopt;
     ++core_->observer->acquired;
@@ -112,7 +154,7 @@ lock client::acquire(std::string const& resource, acquire_options const& options
 {
     check(resource, options);
     detail::acquisition one{core_, resource, options};
-    if (auto lease = one.run()) {
+    if (auto lease = naming(resource, [&] { return one.run(); })) {
         ++core_->observer->acquired;
         return lock{std::move(lease)};
     }
@@ -208,16 +250,20 @@ bool client::renew(held_lease const& lease, std::chrono::milliseconds ttl)
 {
     detail::check_lease(lease);
     detail::check_ttl(ttl, lease.resource);
-    return any_issuer([&](issuer& one, detail::steady::time_point deadline) {
-        return one.renew(lease, ttl, deadline).has_value();
+    return naming(lease.resource, [&] {
+        return any_issuer([&](issuer& one, detail::steady::time_point deadline) {
+            return one.renew(lease, ttl, deadline).has_value();
+        });
     });
 }
 
 bool client::release(held_lease const& lease)
 {
     detail::check_lease(lease);
-    return any_issuer([&](issuer& one, detail::steady::time_point deadline) {
-        return one.release(lease, deadline);
+    return naming(lease.resource, [&] {
+        return any_issuer([&](issuer& one, detail::steady::time_point deadline) {
+            return one.release(lease, deadline);
+        });
     });
 }
 

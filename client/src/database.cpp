@@ -37,7 +37,8 @@ constexpr std::size_t most_resetters = 2;
 std::string told_by(std::exception const& e, std::string const& resource)
 {
     if (sqlstate_of(e) != "57014")
-        return "PostgreSQL: " + std::string{telling_line(e.what())};
+        return "PostgreSQL: " +
+               std::string{telling_line(e.what())}.append(remedy_for(sqlstate_of(e)));
     return "PostgreSQL: the request for \"" + resource +
            "\" was still waiting when its time was up, as for an open transaction that has claimed "
            "it with an older token, or issues it: pg_stat_activity shows who is idle in "

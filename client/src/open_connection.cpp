@@ -77,14 +77,23 @@ bool may_be_refused(std::string_view message)
            message.find("password") != std::string_view::npos;
 }
 
+// Where nobody listens, libpq asks, in any language, in a second line whether a server runs there.
+std::string_view remedy_for_refusal(std::string_view message, std::string_view sqlstate)
+{
+    if (!may_be_refused(message) && message.find("\n\t") != std::string_view::npos)
+        return " (does a server run there?)";
+    return remedy_for(sqlstate);
+}
+
 } // namespace
 
 std::unique_ptr<pqxx::connection> open_connection(std::string const& complete)
 try {
     return std::make_unique<pqxx::connection>(complete);
 } catch (pqxx::broken_connection const& e) {
-    auto const why = "PostgreSQL: " + std::string{telling_line(e.what())};
     auto const sqlstate = may_be_refused(e.what()) ? sqlstate_of_refusal(complete) : std::string{};
+    auto const why = "PostgreSQL: " + std::string{telling_line(e.what())}.append(
+                                          remedy_for_refusal(e.what(), sqlstate));
     if (refuses_for_good(sqlstate))
         throw configuration_error{why};
     throw issuer_unavailable{why};

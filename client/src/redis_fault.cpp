@@ -13,13 +13,36 @@ namespace {
 constexpr std::array<std::string_view, 8> configuration_codes{
     "NOPERM", "NOAUTH", "WRONGPASS", "WRONGTYPE", "MOVED", "ASK", "CROSSSLOT", "ERR"};
 
-} // namespace
-
-std::string_view code_of(std::string_view reply)
+// Redis 6 tells the place in a script before the command's own error, later versions behind it.
+std::string_view without_place(std::string_view reply)
 {
     if (reply.starts_with("ERR Error running script"))
         if (auto const inner = reply.rfind(": -"); inner != std::string_view::npos)
             reply.remove_prefix(inner + 3);
+    return reply.substr(0, reply.find(" script: "));
+}
+
+std::string_view remedy_for(std::string_view reply)
+{
+    auto const code = code_of(reply);
+    if (is_missing_right(reply))
+        return " (the user needs +info|replication and the commands of the scripts; in a cluster "
+               "+cluster|slots and +asking)";
+    if (code == "OOM")
+        return " (raise its maxmemory, or delete what else is kept there)";
+    if (code == "NOAUTH")
+        return " (it wants a password, which stands in the URL before the host, as :PASSWORD@ or "
+               "USER:PASSWORD@)";
+    if (code == "WRONGPASS")
+        return " (correct the user and the password in the URL)";
+    return {};
+}
+
+} // namespace
+
+std::string_view code_of(std::string_view reply)
+{
+    reply = without_place(reply);
     return reply.substr(0, reply.find(' '));
 }
 
@@ -63,15 +86,16 @@ std::optional<redirection> redirection_of(std::string_view reply)
     return to;
 }
 
+std::string told_by_reply(std::string_view reply)
+{
+    return std::string{without_place(reply)}.append(remedy_for(reply));
+}
+
 void throw_reply(std::string const& reply, std::string const& place, std::string const& resource)
 {
-    auto const what = place + ": " + reply;
+    auto const what = place + ": " + told_by_reply(reply);
     if (!is_configuration(reply))
         throw issuer_unavailable{what, resource};
-    if (is_missing_right(reply))
-        throw configuration_error{what + " (the user needs +info|replication and the commands of "
-                                         "the scripts; in a cluster +cluster|slots and +asking)",
-                                  resource};
     if (redirection_of(reply))
         throw configuration_error{what + " (a node of a cluster: redis+cluster:// goes there)",
                                   resource};

@@ -33,8 +33,11 @@ struct redirection {
 /// Nothing where the reply is no redirection.
 std::optional<redirection> redirection_of(std::string_view reply);
 
-/// Throws what an error reply of the server at `place` means: configuration_error, with what is
-/// missing, or issuer_unavailable.
+/// What Redis says in it, without the place in a script where it happened, and what to do about it.
+std::string told_by_reply(std::string_view reply);
+
+/// Throws what an error reply of the server at `place` means: configuration_error or
+/// issuer_unavailable.
 [[noreturn]] void throw_reply(std::string const& reply, std::string const& place,
                               std::string const& resource);
 

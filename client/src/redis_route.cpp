@@ -1,5 +1,7 @@
 #include "redis_route.hpp"
 
+#include "redis_fault.hpp"
+
 namespace fencelock::detail {
 
 namespace {
@@ -30,7 +32,7 @@ bool redis_route::goes_on(link_failure const& failure, steady::time_point deadli
 
 bool redis_route::goes_on(redis_error const& error, steady::time_point deadline)
 {
-    note(error.what());
+    note(told_by_reply(error.what()));
     if (auto const to = redirection_of(error.what()); to && tried_) {
         next_ = pool_.topology().redirected(*to, *tried_);
         next_once_ = next_ && to->once;

@@ -80,7 +80,7 @@ try {
     server_answer answer;
     answer.misconfigured = is_configuration(e.what());
     answer.trouble =
-        is_about_a_value(e.what()) ? told_of_lock(request.keys.front()) : std::string{e.what()};
+        is_about_a_value(e.what()) ? told_of_lock(request.keys.front()) : told_by_reply(e.what());
     return answer;
 } catch (configuration_error const& e) {
     server_answer answer;

@@ -137,6 +137,20 @@ database_fault fault_of(std::string_view sqlstate)
     return database_fault::configuration;
 }
 
+std::string_view remedy_for(std::string_view sqlstate)
+{
+    if (sqlstate == "25006")
+        return " (no token can be issued or accepted: connect to the primary where this is a "
+               "standby, else default_transaction_read_only is on, and fencelock doctor tells "
+               "where)";
+    if (sqlstate == "3D000")
+        return " (create it, or name another one in the connection string)";
+    if (sqlstate.starts_with("28"))
+        return " (look at the user and password of the connection string, and at the server's "
+               "pg_hba.conf)";
+    return {};
+}
+
 bool refuses_for_good(std::string_view sqlstate)
 {
     // 28: who it is, or may not log in. 3D000: no such database. 22, 42: an option or its value, a

@@ -47,4 +47,7 @@ database_fault fault_of(std::string_view sqlstate);
 /// something; false for all that may pass, and for what nobody expects.
 bool refuses_for_good(std::string_view sqlstate);
 
+/// What to do about it, to follow the server's message; empty where that says it.
+std::string_view remedy_for(std::string_view sqlstate);
+
 } // namespace fencelock::detail

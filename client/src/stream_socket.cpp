@@ -22,6 +22,12 @@ std::string system_message(int code)
     return std::system_category().message(code);
 }
 
+std::string connect_message(int code)
+{
+    bool const nobody_listens = code == ECONNREFUSED || code == ENOENT;
+    return system_message(code) + (nobody_listens ? " (does a server run there?)" : "");
+}
+
 bool would_block(int code)
 {
     return code == EAGAIN || code == EWOULDBLOCK;
@@ -123,13 +129,13 @@ void stream_socket::finish_connect(unique_fd socket, void const* address, unsign
     if (::connect(socket_.get(), static_cast<sockaddr const*>(address), size) == 0)
         return;
     if (errno != EINPROGRESS)
-        throw link_failure{system_message(errno), false};
+        throw link_failure{connect_message(errno), false};
     await(POLLOUT, deadline, false);
     int code = 0;
     socklen_t length = sizeof code;
     ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &code, &length);
     if (code != 0)
-        throw link_failure{system_message(code), false};
+        throw link_failure{connect_message(code), false};
 }
 
 void stream_socket::await(short events, steady::time_point deadline, bool sent)

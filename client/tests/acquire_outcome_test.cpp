@@ -92,7 +92,7 @@ TEST_F(acquire_outcomes, tell_what_was_not_answered_and_what_came_then)
         after({silence, fails<configuration_error>});
         FAIL();
     } catch (outcome_unknown const& e) {
-        EXPECT_STREQ(e.what(), "silence; then this step fails");
+        EXPECT_STREQ(e.what(), "the lock of \"r\": silence; then this step fails");
         EXPECT_EQ(e.resource(), "r");
     }
 }

@@ -7,7 +7,26 @@
 namespace fencelock::test {
 namespace {
 
-class cli_failures : public cli_fixture {};
+class cli_failures : public cli_fixture {
+  protected:
+    void expect_told(std::vector<std::string> const& where, int code, std::string const& remedy,
+                     std::vector<std::string> const& commands = {"acquire", "renew", "release"})
+    {
+        auto const name = '"' + resource + '"';
+        for (auto const& command : commands) {
+            std::vector<std::string> words{command, "-r", resource};
+            if (command != "acquire")
+                words.insert(words.end(), {"--owner", "x", "--token", "1"});
+            auto const outcome = run_cli(words, where);
+            EXPECT_EQ(outcome.code, code) << outcome.err;
+            auto const first = outcome.err.find(name);
+            EXPECT_NE(first, std::string::npos) << outcome.err;
+            EXPECT_EQ(outcome.err.find(name, first + 1), std::string::npos) << outcome.err;
+            EXPECT_NE(outcome.err.find(remedy), std::string::npos) << outcome.err;
+            EXPECT_EQ(outcome.err.find("script:"), std::string::npos) << outcome.err;
+        }
+    }
+};
 
 TEST_F(cli_failures, where_no_issuer_can_be_reached_it_is_69)
 {
@@ -118,8 +137,43 @@ TEST_F(cli_failures, a_database_without_the_extension_is_named)
     EXPECT_EQ(outcome.code, 70);
     EXPECT_EQ(
         outcome.err,
-        "fencelock: the database \"without\" has no extension fencelock: run CREATE EXTENSION "
-        "fencelock in it, as a superuser\n");
+        "fencelock: the lock of \"x\": the database \"without\" has no extension fencelock: run "
+        "CREATE EXTENSION fencelock in it, as a superuser\n");
+}
+
+TEST_F(cli_failures, what_postgresql_refuses_names_the_resource_once_and_what_to_do)
+{
+    auto const conninfo = shared_postgres().conninfo();
+    struct refusal {
+        std::string db;
+        int code;
+        std::string remedy;
+    };
+    for (auto const& [db, code, remedy] :
+         {refusal{conninfo + " options='-c default_transaction_read_only=on'", 69,
+                  "fencelock doctor tells where"},
+          {conninfo + " dbname=nope", 70, "create it, or name another"},
+          {conninfo + " user=nobody_knows", 70, "pg_hba.conf"},
+          {"host=/nonexistent dbname=postgres", 69, "does a server run there?"}})
+        expect_told({"FENCELOCK_DB=" + db}, code, remedy);
+    // Asked for tokens by Redis' issuer.
+    expect_told({environment[0], "FENCELOCK_DB=" + conninfo + " dbname=nope"}, 70, "create it",
+                {"acquire"});
+}
+
+TEST_F(cli_failures, what_redis_refuses_names_the_resource_once_and_what_to_do)
+{
+    test_support::redis_server locked{{.password = "secret"}};
+    auto const path = locked.socket_path().string();
+    expect_told({"FENCELOCK_REDIS=unix://" + path, environment[1]}, 70, "it wants a password");
+    expect_told({"FENCELOCK_REDIS=unix://:wrong@" + path, environment[1]}, 70,
+                "correct the user and the password");
+    expect_told({"FENCELOCK_REDIS=unix:///nonexistent", "FENCELOCK_KEYS=plain"}, 69,
+                "does a server run there?");
+    test_support::redis_server full;
+    full.command({"CONFIG", "SET", "maxmemory", "1"});
+    expect_told({"FENCELOCK_REDIS=" + full.socket_url(), "FENCELOCK_KEYS=plain"}, 69,
+                "raise its maxmemory", {"acquire"});
 }
 
 TEST_F(cli_failures, a_key_with_a_value_of_another_kind_is_named_with_what_to_do)

@@ -61,6 +61,19 @@ TEST(redis_fault, redirections_name_a_slot_and_a_server)
         EXPECT_FALSE(redirection_of(reply)) << reply;
 }
 
+TEST(redis_fault, what_is_told_names_no_place_in_a_script_but_what_to_do)
+{
+    for (auto const* reply :
+         {"OOM command not allowed when used memory > 'maxmemory'. script: 3f1a, on "
+          "@user_script:56.",
+          "ERR Error running script (call to f_1): @user_script:80: @user_script: 80: -OOM command "
+          "not allowed when used memory > 'maxmemory'."})
+        EXPECT_EQ(told_by_reply(reply), "OOM command not allowed when used memory > 'maxmemory'. "
+                                        "(raise its maxmemory, or delete what else is kept there)");
+    EXPECT_EQ(told_by_reply("TRYAGAIN Multiple keys"), "TRYAGAIN Multiple keys");
+    EXPECT_NE(told_by_reply("NOAUTH Authentication required.").find("password"), std::string::npos);
+}
+
 TEST(redis_fault, a_missing_right_is_seen_in_every_versions_words)
 {
     EXPECT_TRUE(
