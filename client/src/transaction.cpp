@@ -226,9 +226,10 @@ struct fenced_transaction::state {
             return;
         if (how == ending::committed && known == commit_outcome::aborted)
             return;
-        auto const fate = known == commit_outcome::committed ? "it was committed"
-                          : known == commit_outcome::aborted ? "it was rolled back"
-                                                             : "nobody can tell what became of it";
+        auto const* const fate = known == commit_outcome::committed ? "it was committed"
+                                 : known == commit_outcome::aborted
+                                     ? "it was rolled back"
+                                     : "nobody can tell what became of it";
         throw_unknown(
             "the function of transaction() ended the transaction with " + names() + " by itself: " +
             fate + (how == ending::in_sql ? ", and what followed in SQL was no part of it" : "") +

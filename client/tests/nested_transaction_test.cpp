@@ -105,6 +105,7 @@ TEST_F(nested_transactions, of_an_older_lease_are_stale)
 
 TEST_F(nested_transactions, in_another_database_are_none)
 {
+    shared_postgres().query("DROP DATABASE IF EXISTS elsewhere");
     shared_postgres().create_database("elsewhere");
     pqxx::connection elsewhere{shared_postgres().conninfo("elsewhere")};
     {
