@@ -10,9 +10,12 @@ namespace fencelock::detail {
 
 namespace {
 
+// Before version 15 PostgreSQL takes no number above 2^31 here, which are 25 days of milliseconds.
 std::string interval(database_session& session, milliseconds ttl)
 {
-    return session.connection->quote(std::to_string(ttl.count()) + " milliseconds") + "::interval";
+    return session.connection->quote(std::to_string(ttl.count() / 1000) + " seconds " +
+                                     std::to_string(ttl.count() % 1000) + " milliseconds") +
+           "::interval";
 }
 
 std::string lease_arguments(database_session& session, held_lease const& lease)

@@ -13,12 +13,30 @@ namespace {
 constexpr std::array<std::string_view, 8> configuration_codes{
     "NOPERM", "NOAUTH", "WRONGPASS", "WRONGTYPE", "MOVED", "ASK", "CROSSSLOT", "ERR"};
 
-// Redis 6 tells the place in a script before the command's own error, later versions behind it.
+// What a command answered has a code, in capitals; what is wrong with a script itself has none.
+bool has_code(std::string_view text)
+{
+    auto const code = text.substr(0, text.find(' '));
+    return !code.empty() &&
+           std::all_of(code.begin(), code.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+// Redis 6 tells the place in a script before the command's own error, behind "@user_script:9: ",
+// and again where the command was refused before it ran: "@user_script: 9: -". Later versions tell
+// it behind the error.
 std::string_view without_place(std::string_view reply)
 {
-    if (reply.starts_with("ERR Error running script"))
-        if (auto const inner = reply.rfind(": -"); inner != std::string_view::npos)
-            reply.remove_prefix(inner + 3);
+    constexpr std::string_view place = "@user_script:";
+    if (reply.starts_with("ERR Error running script")) {
+        auto inner = reply.substr(std::min(reply.rfind(place), reply.size()));
+        inner.remove_prefix(std::min(inner.size(), place.size()));
+        inner.remove_prefix(std::min(inner.size(), inner.find(": ")));
+        inner.remove_prefix(std::min<std::size_t>(inner.size(), 2));
+        if (inner.starts_with('-'))
+            inner.remove_prefix(1);
+        if (has_code(inner))
+            return inner;
+    }
     return reply.substr(0, reply.find(" script: "));
 }
 

@@ -23,6 +23,8 @@ TEST(redis_fault, passing_troubles_are_told_from_lasting_ones)
           "WRONGPASS invalid username-password pair", "WRONGTYPE Operation against a key",
           "MOVED 1 127.0.0.1:2", "ERR unknown command", "ERR DB index is out of range",
           "ERR Error running script (call to f_1): @user_script:9: attempt to index a nil value",
+          "ERR Error running script (call to f_1): @user_script:9: WRONGTYPE Operation",
+          "ERR Error running script", "ERR Error running script @user_script:",
           "ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -WRONGTYPE "
           "Operation"})
         EXPECT_TRUE(is_configuration(reply)) << reply;
@@ -71,6 +73,9 @@ TEST(redis_fault, what_is_told_names_no_place_in_a_script_but_what_to_do)
         EXPECT_EQ(told_by_reply(reply), "OOM command not allowed when used memory > 'maxmemory'. "
                                         "(raise its maxmemory, or delete what else is kept there)");
     EXPECT_EQ(told_by_reply("TRYAGAIN Multiple keys"), "TRYAGAIN Multiple keys");
+    EXPECT_EQ(
+        told_by_reply("ERR Error running script (call to f_1): @user_script:88: WRONGTYPE no"),
+        "WRONGTYPE no");
     EXPECT_NE(told_by_reply("NOAUTH Authentication required.").find("password"), std::string::npos);
 }
 

@@ -84,7 +84,7 @@ TEST_F(acquire_script, the_same_owner_gets_the_same_token_as_often_as_it_asks)
 
 TEST_F(acquire_script, owners_are_opaque_bytes)
 {
-    std::string const odd{"a:b\0\xFF:", 7};
+    std::string const odd{"a:b\0\xFF:", 6};
     EXPECT_EQ(seed({.owner = odd}, "0", "10").at(0), "GRANTED");
     EXPECT_EQ(run({.owner = odd}), (words{"GRANTED", "1", "10"}));
     EXPECT_EQ(run({.owner = "a"}).at(0), "BUSY");
