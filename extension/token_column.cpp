@@ -32,7 +32,7 @@ char* value_in(HeapTuple tuple, TupleDesc row, AttrNumber column)
 bool is_written_as_no_token(const Node* expression)
 {
     if (IsA(expression, FuncExpr)) {
-        auto* call = reinterpret_cast<const FuncExpr*>(expression);
+        const auto* call = reinterpret_cast<const FuncExpr*>(expression);
         bool is_cast =
             call->funcformat == COERCE_IMPLICIT_CAST || call->funcformat == COERCE_EXPLICIT_CAST;
         if (!is_cast || call->funcid >= FirstNormalObjectId || list_length(call->args) != 1)
@@ -41,7 +41,7 @@ bool is_written_as_no_token(const Node* expression)
     }
     if (!IsA(expression, Const))
         return false;
-    auto* constant = reinterpret_cast<const Const*>(expression);
+    const auto* constant = reinterpret_cast<const Const*>(expression);
     if (constant->constisnull)
         return true;
     switch (constant->consttype) {

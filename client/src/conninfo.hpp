@@ -7,8 +7,8 @@
 namespace fencelock::detail {
 
 /// `conninfo` (keywords or URI) with UTF-8 as the encoding, and, where the caller says nothing,
-/// limits on connecting and on a network that is silent, and a name in pg_stat_activity. Throws invalid_argument, without repeating
-/// the string, which may hold a password.
+/// limits on connecting and on a network that is silent, and a name in pg_stat_activity. Throws
+/// invalid_argument, without repeating the string, which may hold a password.
 std::string with_defaults(std::string const& conninfo);
 
 /// `complete`, as with_defaults() returned it, with no more than `most` for connecting to each

@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t siz
         if (what != command::doctor && what != command::show)
             REQUIRE(given.resource);
     } catch (usage_error const& e) {
-        REQUIRE(std::string_view{e.what()}.size() > 0);
+        REQUIRE(!std::string_view{e.what()}.empty());
     }
     return 0;
 }

@@ -69,7 +69,7 @@ memory_of_one_input::~memory_of_one_input()
 
 Relation table()
 {
-    static auto const made = [] {
+    static auto* const made = [] {
         auto* relation = static_cast<Relation>(std::calloc(1, sizeof(RelationData)));
         relation->rd_att = make_description();
         return relation;
@@ -79,7 +79,7 @@ Relation table()
 
 TupleTableSlot* row()
 {
-    static auto const made = [] {
+    static auto* const made = [] {
         auto* slot = static_cast<TupleTableSlot*>(std::calloc(1, sizeof(TupleTableSlot)));
         slot->tts_tupleDescriptor = table()->rd_att;
         slot->tts_nvalid = static_cast<AttrNumber>(columns.size());
@@ -94,7 +94,7 @@ TupleTableSlot* row()
 
 HeapTuple tuple()
 {
-    static auto const made = [] {
+    static auto* const made = [] {
         auto* header = static_cast<HeapTupleHeader>(std::calloc(1, 64));
         HeapTupleHeaderSetNatts(header, columns.size());
         header->t_infomask = HEAP_HASNULL; // none is, but so no offsets are looked for

@@ -1,4 +1,6 @@
 // The setting fencelock.claims: refused, or every name in it is found with a token, and no other.
+#include <string.h>
+
 #include <string>
 
 #include "backend.hpp"
@@ -10,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(unsigned char const* data, std::size_t siz
     fuzz::memory_of_one_input const memory;
     static bool const defined = (fencelock::define_settings(), true);
     (void)defined;
-    std::string const text = std::string{reinterpret_cast<char const*>(data), size}.c_str();
+    auto const* const begin = reinterpret_cast<char const*>(data);
+    std::string const text{begin, ::strnlen(begin, size)}; // a setting ends with a zero byte
     bool const accepted = fuzz::set_claims(text);
     REQUIRE(fencelock::token_in_claims_setting("") == fencelock::no_token);
     // Without escapes, names stand in the text as they are.

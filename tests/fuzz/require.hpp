@@ -17,8 +17,8 @@ inline constexpr char const* secret = "hunter2";
 #define REQUIRE(condition)                                                                         \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            std::fputs(__FILE__ ":" REQUIRE_LINE(__LINE__) ": not true: " #condition "\n",         \
-                       stderr);                                                                    \
+            (void)std::fputs(__FILE__ ":" REQUIRE_LINE(__LINE__) ": not true: " #condition "\n",   \
+                             stderr);                                                              \
             std::abort();                                                                          \
         }                                                                                          \
     } while (false)

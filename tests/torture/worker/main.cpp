@@ -33,11 +33,12 @@ void work(torture::options const& chosen, torture::history& log, torture::client
 int main(int argc, char** argv)
 try {
     auto const chosen = torture::read_options({argv + 1, argv + argc});
-    std::signal(SIGTERM, [](int) { told_to_end = 1; });
+    (void)std::signal(SIGTERM, [](int) { told_to_end = 1; });
     torture::history log{chosen.history};
     torture::clients locks{chosen};
     log.write(torture::event{"started"}.add("worker", chosen.name));
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(chosen.threads));
     for (int i = 0; i < chosen.threads; ++i)
         threads.emplace_back([&, i] {
             try {

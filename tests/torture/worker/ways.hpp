@@ -63,7 +63,7 @@ class transaction_run {
 
     void claim_alone(fencelock::lock& lock);
     void present(pqxx::transaction_base& tx, fencelock::lock& lock);
-    void present_by_try(pqxx::transaction_base& tx, fencelock::lock& lock);
+    static void present_by_try(pqxx::transaction_base& tx, fencelock::lock& lock);
     void take_back(pqxx::transaction_base& tx, fencelock::lock& lock);
     void steps(pqxx::transaction_base& tx, fencelock::lock& lock);
     void write(pqxx::transaction_base& tx, fencelock::lock& lock, writer const& by,
