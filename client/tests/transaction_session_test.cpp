@@ -35,7 +35,7 @@ class transaction_sessions : public transaction_fixture {
 
     static pqxx::result execute_prepared(pqxx::work& tx, std::string const& name, int argument)
     {
-#if PQXX_VERSION_MAJOR >= 8
+#if PQXX_VERSION_MAJOR >= 8 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
         return tx.exec(pqxx::prepped{name}, pqxx::params{argument});
 #else
         return tx.exec_prepared(name, argument);
