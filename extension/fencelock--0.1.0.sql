@@ -276,8 +276,10 @@ DECLARE
     row_mark record;
 BEGIN
     FOR row_mark IN EXECUTE format(
-        'SELECT %s(%s, ARRAY[template.name], guarded.*) COLLATE "C" AS resource, max(guarded.%I) AS mark
-         FROM %s CROSS JOIN unnest(%L::text[]) AS template (name) WHERE guarded.%3$I > 0 GROUP BY 1 ORDER BY 1',
+        'SELECT resource, max(mark) AS mark FROM unnest(%5$L::text[]) AS template (name)
+         CROSS JOIN LATERAL (SELECT %1$s(%2$s, ARRAY[template.name], guarded.*) COLLATE "C" AS resource, guarded.%3$I AS mark
+                             FROM %4$s WHERE guarded.%3$I > 0 OFFSET 0) AS named -- one template after the other: each is compiled once
+         GROUP BY 1 ORDER BY 1',
         '@extschema@.fence_resource_name', target::oid, token, @extschema@.fence_rows_of(target), names)
     LOOP
         PERFORM @extschema@.fence_raise_mark(row_mark.resource, row_mark.mark);
@@ -346,7 +348,7 @@ BEGIN
                     USING ERRCODE = '55000', HINT = format('If that column was renamed, attach with %s and its new name first.',
                         CASE WHEN from_rows THEN 'mark=row' ELSE 'mark=resource' END);
             END IF;
-            former_name := new_name; -- a column was renamed, and the names stay the same
+            former_name := NULL; -- most likely a column was renamed, and the names stay the same; but nobody can tell
         END;
     END IF;
 

@@ -228,6 +228,15 @@ ALTER TABLE typo RENAME number TO id;
 SELECT fence_attach('typo', 'typo:{id}');
 SELECT resource, mark FROM fence_resource WHERE resource ~ '^(typo|tpyo|typoo):' ORDER BY 1;
 
+-- A column of the same shape need not be the one that was renamed.
+CREATE TABLE shaped (id int PRIMARY KEY, code int UNIQUE, fence_token bigint);
+INSERT INTO shaped VALUES (1, 7, 10);
+SELECT fence_attach('shaped', 'shaped:{id}', 'fence_token', 'mark=row');
+SELECT fence_check('shaped:7', 50);
+ALTER TABLE shaped RENAME id TO number;
+SELECT fence_attach('shaped', 'shaped:{code}', 'fence_token', 'mark=row');
+SELECT pg_temp.outcome_code('UPDATE shaped SET fence_token = 40');
+
 -- A guard that is new to the table finds marks that claims, or a guard that was detached, have left.
 CREATE TABLE claimed (id int PRIMARY KEY);
 INSERT INTO claimed VALUES (1), (2), (3);
@@ -276,5 +285,5 @@ SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken');
 SELECT fence_token(E'odd''"\\1');
 SELECT fence_attach('"Odd ""name"""', E'odd''"\\{guarded}', 'To"ken', 'mark=row');
 
-DROP TABLE carried, nameless, moved, wide, renamed, renames, typo, claimed, claimed_parts, of_child, of_parent, "Odd ""name""";
+DROP TABLE carried, nameless, moved, wide, renamed, renames, typo, shaped, claimed, claimed_parts, of_child, of_parent, "Odd ""name""";
 DROP FUNCTION note_carrying(), keep_token();

@@ -23,12 +23,11 @@ struct setting {
 
 // Where the caller says nothing: a transaction waits for its server without a deadline of ours, and
 // a network that has gone silent would keep it for hours.
-constexpr std::array<setting, 5> time_limits{{
+constexpr std::array<setting, 4> time_limits{{
     {"connect_timeout", "2"},
     {"keepalives_idle", "10"},
     {"keepalives_interval", "5"},
     {"keepalives_count", "3"},
-    {"tcp_user_timeout", "25000"}, // milliseconds
 }};
 
 using parsed_conninfo = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;

@@ -27,9 +27,10 @@ running_transaction::~running_transaction()
 {
     // Mostly the innermost, but fibers of one thread may end theirs in any order.
     auto** at = &innermost;
-    while (*at != this)
+    while (*at && *at != this)
         at = &(*at)->outer_;
-    *at = outer_;
+    if (*at)
+        *at = outer_;
 }
 
 void running_transaction::require_none_in_the_way(held_lease const& mine,

@@ -186,6 +186,9 @@ struct fenced_transaction::state {
             how = find_ending(*work, schema, receipt);
         } catch (pqxx::broken_connection const& e) {
             throw_not_written(e.what());
+        } catch (pqxx::sql_error const&) { // it cannot be asked: is this still the transaction?
+            throw_unless_rolled_back(ending::aborted);
+            throw;
         }
         if (how == ending::none)
             return;
@@ -209,9 +212,11 @@ struct fenced_transaction::state {
         auto how = ending::none;
         try {
             how = find_ending(*work, schema, receipt);
+        } catch (pqxx::sql_error const&) {
+            how = ending::aborted;
         } catch (std::exception const&) { // a broken connection: there is no more to it
         }
-        if (how == ending::committed || how == ending::in_sql)
+        if (how != ending::none)
             throw_unless_rolled_back(how);
     }
 
@@ -222,8 +227,10 @@ struct fenced_transaction::state {
         auto const known = outcome();
         bool const is_done =
             known == commit_outcome::committed || known == commit_outcome::in_progress;
-        if (how == ending::aborted && !is_done)
+        if (how == ending::aborted && !is_done) {
+            is_suspect = false;
             return;
+        }
         if (how == ending::committed && known == commit_outcome::aborted)
             return;
         auto const* const fate = known == commit_outcome::committed ? "it was committed"

@@ -161,6 +161,26 @@ TEST_F(ended_transactions, by_sql_before_an_exception_are_no_failure_that_may_be
         commit_outcome::committed, "it was committed");
 }
 
+// There the server cannot be asked whether it is still the same one.
+TEST_F(ended_transactions, by_sql_are_found_behind_whatever_followed)
+{
+    for (std::string const sql :
+         {"COMMIT AND CHAIN; SELECT 1/0", "COMMIT; BEGIN READ ONLY; SELECT 1/0"}) {
+        expect_unknown([&](pqxx::work& tx) { tx.exec(sql); }, commit_outcome::committed,
+                       "it was committed");
+        update(lock, "new");
+    }
+    expect_unknown([](pqxx::work& tx) { tx.exec("COMMIT; BEGIN READ ONLY"); },
+                   commit_outcome::committed, "it was committed");
+    update(lock, "new");
+    expect_unknown(
+        [](pqxx::work& tx) {
+            tx.exec("COMMIT; BEGIN READ ONLY");
+            throw my_error{};
+        },
+        commit_outcome::committed, "it was committed");
+}
+
 TEST_F(ended_transactions, of_several_locks_name_them_all)
 {
     auto const other = new_resource();

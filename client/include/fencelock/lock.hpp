@@ -117,7 +117,8 @@ class FENCELOCK_EXPORT lock {
     /// nothing was written, else outcome_unknown, whatever `work` throws. Nor may it present the
     /// token of this lock, or of a newer one of the same resource, in another transaction, which
     /// would wait for this one: transaction() and confirm() throw invalid_argument for that in the
-    /// thread that `work` runs in, at once. In other threads they wait.
+    /// thread that `work` runs in, at once; it must return in that thread. In other threads they
+    /// wait.
     template <typename Work>
     std::invoke_result_t<Work, pqxx::work&> transaction(Work&& work,
                                                         transaction_options const& options = {})
