@@ -61,12 +61,9 @@ TEST_F(stamps, take_bytes_as_arguments)
                   1U);
         EXPECT_EQ(lock.stamp().update(tx, "blobs", "content = $1 || $1", "content = $1", content),
                   1U);
-#if PQXX_VERSION_MAJOR >= 7 // version 6 takes none of these
+#if PQXX_VERSION_MAJOR >= 7 // version 6 takes none of this
         EXPECT_EQ(lock.stamp().update(tx, "blobs", "name = name", "content <> $1",
                                       std::make_optional(content)),
-                  1U);
-        EXPECT_EQ(lock.stamp().update(tx, "blobs", "name = name", "content <> $1",
-                                      std::make_shared<decltype(content)>(content)),
                   1U);
 #endif
     });
