@@ -118,7 +118,7 @@ TEST_F(database_fates, refusing_connections_leaves_the_outcome_of_what_was_asked
     shared_postgres().create_database("closing");
     shared_postgres().query("CREATE EXTENSION fencelock", "closing");
     test_support::tcp_proxy to_postgres{"127.0.0.1", shared_postgres().port()};
-    auto const conninfo = "host=127.0.0.1 user=postgres dbname=closing port=";
+    auto const* const conninfo = "host=127.0.0.1 user=postgres dbname=closing port=";
     client locks{conninfo + std::to_string(to_postgres.port())};
     auto const held = locks.acquire(resource, {.ttl = 1h}).detach();
     to_postgres.hold_replies();
