@@ -1,6 +1,5 @@
 // The setting fencelock.claims: refused, or every name in it is found with a token, and no other.
-#include <string.h>
-
+#include <cstring>
 #include <string>
 
 #include "backend.hpp"
