@@ -166,8 +166,12 @@ try {
     auto const granted = issuer.try_acquire(
         {resource_, owner_, options_.ttl, core_->refusals.above(resource_),
          steady::now() + core_->options.attempt_timeout, options_.owner.empty()});
-    unknown_at_.erase({&issuer, owner_});
+    if (!unknown_at_.empty())
+        unknown_at_.erase({&issuer, owner_});
     return granted;
+} catch (held_by_others const& e) {
+    is_unknown_at(issuer, e.what());
+    return std::nullopt;
 } catch (outcome_unknown const& e) {
     is_unknown_at(issuer, e.what());
     throw;

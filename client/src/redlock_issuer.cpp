@@ -93,9 +93,9 @@ std::optional<grant> redlock_issuer::attempt_until_decided(lease_request const& 
         if (is_of_others && !is_unknown)
             return std::nullopt;
         if (is_of_others) // on some servers: on the rest it may be the owner's
-            throw outcome_unknown{"a grant of the lock of \"" + request.resource +
-                                      "\" was not answered, and then others had votes",
-                                  request.resource};
+            throw held_by_others{"a grant of the lock of \"" + request.resource +
+                                     "\" was not answered, and then others had votes",
+                                 request.resource};
         fail("the lock of \"" + request.resource + "\" could not be taken", attempt.answers(),
              request.ttl, is_unknown, {request.resource, request.owner});
     }

@@ -7,6 +7,13 @@
 
 namespace fencelock::detail {
 
+/// Others hold the lock, but an earlier request of the same acquire may have been granted unheard.
+/// For acquisition, which asks nobody else then, as where others hold it without more ado.
+class held_by_others final : public outcome_unknown {
+  public:
+    using outcome_unknown::outcome_unknown;
+};
+
 /// Throws, in the handler of an error, what it means where something that was asked for earlier,
 /// and was not answered, may have been done (`is_unknown`): outcome_unknown, whatever the error
 /// is; else the error itself. `before`, if any, tells of what was not answered.

@@ -105,7 +105,8 @@ class FENCELOCK_EXPORT outcome_unknown : public error {
 };
 
 /// Redis or PostgreSQL cannot be reached, or cannot serve now (loading, a replica, out of memory).
-/// Do: try later. Nothing was taken.
+/// Do: try later. Nothing was taken; but where an acquire with `confirm` named its owner, a lease
+/// that could not be confirmed stays that owner's to its TTL.
 class FENCELOCK_EXPORT issuer_unavailable : public error {
   public:
     using error::error;
