@@ -178,7 +178,8 @@ client_suite() { # NAME BUILD CTEST ARGUMENT...
     counted_suite "$name" "$(printf "$case_line" OK)" \
         "$(printf "$case_line" FAILED)|^ *[0-9]+/[0-9]+ Test +#[0-9]+: .*(\\*\\*\\*(Timeout|Exception)|Not Run)" \
         "$(printf "$case_line" SKIPPED)" run_ctest "${@:2}"
-    $suite_ok || sed -n '/: Failure$/,/\[  FAILED  \]/p' "$(log_of "$name")" | head -n 200
+    $suite_ok || failures+=("$(sed -n -e '/: Failure$/,/\[  FAILED  \]/p' \
+        -e '/WARNING: ThreadSanitizer/,/SUMMARY/p' "$(log_of "$name")" | head -n 100 || true)")
 }
 
 run_ctest() { # BUILD ARGUMENT...

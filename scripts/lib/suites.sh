@@ -7,6 +7,7 @@ suites_skipped=0
 suite_started=$SECONDS
 log_dir=
 suite_ok=true
+failures=() # what failed, for the end: the middle of a long output is what readers and CI cut away
 
 # Lines of pg_regress and pg_isolation_regress: "... ok" up to PostgreSQL 15, TAP from 16 on.
 regress_good='(\.\.\. ok( |$))|(^ok [0-9]+ )'
@@ -28,7 +29,10 @@ suite_result() { # NAME PASSED FAILED SKIPPED LOG
     fi
     printf '%-8s %-22s %4d passed, %d failed, %d skipped  (%d s)  %s\n' "$word" "$name" \
         "$passed" "$failed" "$skipped" $((SECONDS - suite_started)) "${log#"$PWD/"}"
-    ((failed == 0)) || show_log "$log"
+    if ((failed > 0)); then
+        show_log "$log"
+        failures+=("FAILED   $name  ${log#"$PWD/"}" "$(tail -n 10 "$log" | cut -c 1-240)")
+    fi
     ((suites_passed += passed, suites_failed += failed, suites_skipped += skipped)) || true
     suite_started=$SECONDS
 }
@@ -75,14 +79,16 @@ counted_suite() { # NAME PASSED_PATTERN FAILED_PATTERN SKIPPED_PATTERN COMMAND..
         failed=1
     fi
     suite_result "$name" "$passed" "$failed" "$skipped" "$log"
+    $suite_ok || [[ -z $bad ]] || failures+=("$(grep -E "$bad" "$log" | head -n 20 | cut -c 1-240 || true)")
 }
 
 lines_of() { # LOG PATTERN: how many match; an empty pattern matches none
     [[ -z $2 ]] && echo 0 || grep -cE "$2" "$1" || true
 }
 
-# The last line, in the form that test runners agree on; the status for the script's end.
+# What failed, then the last line in the form that test runners agree on; the status for the script's end.
 suites_summary() {
+    ((${#failures[@]} == 0)) || printf '%s\n' "${failures[@]}"
     if ((suites_skipped > 0)); then
         echo "$suites_passed passed, $suites_failed failed, $suites_skipped skipped"
     else
