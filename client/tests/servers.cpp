@@ -4,25 +4,42 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 namespace fencelock::test {
 
 namespace {
 
+// Started by the first who asks, which may be any thread: the others wait until it is complete.
 template <typename Server>
-std::unique_ptr<Server>& instance()
-{
-    static std::unique_ptr<Server> server;
-    return server;
-}
+class shared_server {
+  public:
+    static Server& get(void (*prepare)(Server&))
+    {
+        std::lock_guard const guard{mutex};
+        if (!server) {
+            auto started = std::make_unique<Server>();
+            prepare(*started);
+            server = std::move(started);
+        }
+        return *server;
+    }
+
+    static void end() { server.reset(); }
+
+  private:
+    static inline std::mutex mutex;
+    static inline std::unique_ptr<Server> server;
+};
 
 // Ends the servers before main() returns.
 class shared_servers : public ::testing::Environment {
   public:
     void TearDown() override
     {
-        instance<test_support::postgres_server>().reset();
-        instance<test_support::redis_server>().reset();
+        shared_server<test_support::postgres_server>::end();
+        shared_server<test_support::redis_server>::end();
     }
 };
 
@@ -41,20 +58,12 @@ std::int64_t number_behind(std::string const& name, test_support::redis_server c
 
 test_support::postgres_server& shared_postgres()
 {
-    auto& server = instance<test_support::postgres_server>();
-    if (!server) {
-        server = std::make_unique<test_support::postgres_server>();
-        install_extension(*server);
-    }
-    return *server;
+    return shared_server<test_support::postgres_server>::get(install_extension);
 }
 
 test_support::redis_server& shared_redis()
 {
-    auto& server = instance<test_support::redis_server>();
-    if (!server)
-        server = std::make_unique<test_support::redis_server>();
-    return *server;
+    return shared_server<test_support::redis_server>::get([](test_support::redis_server&) {});
 }
 
 void install_extension(test_support::postgres_server& server)
