@@ -16,6 +16,7 @@ TEST_F(redlock_tokens, are_unique_and_rise_while_servers_forget_one_by_one)
 {
     constexpr int clients = 6;
     constexpr std::size_t enough = 60;
+    auto const conninfo = shared_postgres().conninfo();
     grant_record record;
     std::mutex mutex;
     std::atomic<bool> done{false};
@@ -23,7 +24,7 @@ TEST_F(redlock_tokens, are_unique_and_rise_while_servers_forget_one_by_one)
     for (int i = 0; i < clients; ++i)
         threads.emplace_back([&] {
             redlock_locks own_group{urls(), {.redlock_timeout = 2s}};
-            client own{own_group, shared_postgres().conninfo(), {.fall_back = false}};
+            client own{own_group, conninfo, {.fall_back = false}};
             while (!done) {
                 try {
                     auto held = own.try_acquire(resource, {.ttl = 10s, .wait = 120s});

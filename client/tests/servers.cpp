@@ -4,32 +4,35 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
+#include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace fencelock::test {
 
 namespace {
 
-// Started by the first who asks, which may be any thread: the others wait until it is complete.
+auto const main_thread = std::this_thread::get_id();
+
+// The kernel ends a server with the thread that started it.
 template <typename Server>
 class shared_server {
   public:
     static Server& get(void (*prepare)(Server&))
     {
-        std::lock_guard const guard{mutex};
-        if (!server) {
-            auto started = std::make_unique<Server>();
-            prepare(*started);
-            server = std::move(started);
-        }
+        if (server)
+            return *server;
+        if (std::this_thread::get_id() != main_thread)
+            throw std::logic_error{"a shared server has to be used first outside a test's threads"};
+        auto started = std::make_unique<Server>();
+        prepare(*started);
+        server = std::move(started);
         return *server;
     }
 
     static void end() { server.reset(); }
 
   private:
-    static inline std::mutex mutex;
     static inline std::unique_ptr<Server> server;
 };
 

@@ -22,9 +22,11 @@ using test_support::wait_until;
 inline constexpr bool children_may_start_threads = !thread_sanitizer;
 
 /// Started when first used, with the extension installed. For tests that do not disturb it.
+/// @throws std::logic_error where the first use is in a thread that a test started
 test_support::postgres_server& shared_postgres();
 
 /// Started when first used. For tests that do not disturb it.
+/// @throws std::logic_error where the first use is in a thread that a test started
 test_support::redis_server& shared_redis();
 
 /// CREATE EXTENSION in the database postgres of a server.
