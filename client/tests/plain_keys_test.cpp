@@ -71,6 +71,7 @@ TEST_F(plain_keys, a_lost_reply_costs_no_token)
     test_support::tcp_proxy proxy{shared_redis().socket_path()};
     redis_locks through{proxy.url(), options};
     client unlucky{through, shared_postgres().conninfo()};
+    unlucky.acquire(new_resource()).release(); // the server knows the scripts
     proxy.drop_next_reply("lock:" + resource);
     auto lock = unlucky.acquire(resource);
     EXPECT_EQ(proxy.replies_dropped(), 1U);
