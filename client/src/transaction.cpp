@@ -149,6 +149,13 @@ struct fenced_transaction::state {
                    ".fence_receipt()";
             try {
                 receipt = work->exec(sql)[0][1].c_str();
+            } catch (pqxx::undefined_function const& e) {
+                throw configuration_error{
+                    std::string{"the extension fencelock in this database is of an earlier version "
+                                "than this client needs: run ALTER EXTENSION fencelock UPDATE in "
+                                "it, after its files were installed on the server. PostgreSQL: "} +
+                        e.what(),
+                    id.resource, id.token};
             } catch (std::exception const& e) {
                 work.reset();
                 one->rethrow_refusal(e);

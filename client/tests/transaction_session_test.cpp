@@ -131,6 +131,22 @@ TEST_F(transaction_sessions, read_committed_is_named_even_where_another_level_is
               "read committed");
 }
 
+TEST_F(transaction_sessions, an_extension_of_an_earlier_version_is_named_with_what_to_do)
+{
+    shared_postgres().create_database("old");
+    shared_postgres().query("CREATE EXTENSION fencelock VERSION '0.1.0'", "old");
+    client of_old{redis, shared_postgres().conninfo("old"), {.fall_back = false}};
+    auto lock = of_old.acquire(resource);
+    try {
+        lock.transaction([](pqxx::work&) { FAIL(); });
+        FAIL();
+    } catch (configuration_error const& e) {
+        EXPECT_EQ(e.resource(), resource);
+        EXPECT_NE(std::string_view{e.what()}.find("ALTER EXTENSION fencelock UPDATE"),
+                  std::string_view::npos);
+    }
+}
+
 TEST_F(transaction_sessions, survive_connections_that_were_closed_while_idle)
 {
     auto lock = locks.acquire(resource);
