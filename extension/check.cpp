@@ -15,13 +15,14 @@ void require_writable(const char* function)
     PreventCommandDuringRecovery(function);
 }
 
-verdict present_token(const hashed_name& resource, token presented, const text* owner)
+verdict present_token(const hashed_name& resource, token presented, const text* owner,
+                      const place_source* guard)
 {
     if (presented < 1)
         return {refusal::not_positive, presented, no_token};
     claim& claimed = claim_for(resource);
     if (presented < claimed.presented)
-        return {refusal::stale, presented, claimed.presented};
+        return {refusal::outclaimed, presented, claimed.presented};
     if (claimed.enforced && presented == claimed.presented) {
         if (owner == nullptr)
             return {refusal::none, presented, no_token};
@@ -30,7 +31,7 @@ verdict present_token(const hashed_name& resource, token presented, const text* 
                     no_token};
     }
     bool siblings_unseen = claimed.siblings_unseen;
-    verdict outcome = present_to_mark(resource, presented, owner, siblings_unseen);
+    verdict outcome = present_to_mark(resource, presented, owner, guard, siblings_unseen);
     if (outcome.why == refusal::none)
         note_claim(claimed, presented, owner, true, siblings_unseen);
     return outcome;

@@ -12,9 +12,10 @@ namespace fencelock {
 // standby.
 void require_writable(const char* function);
 
-// Presents the token; accepted, it is a claim until the (sub)transaction ends. owner may be null.
-// Refusals are returned, not raised; what is raised comes from waiting for older tokens: 40P01,
-// cancellation.
-verdict present_token(const hashed_name& resource, token presented, const text* owner);
+// Presents the token; accepted, it is a claim until the (sub)transaction ends. owner may be null,
+// and guard where it is no guard's. Refusals are returned, not raised; what is raised comes from
+// waiting for older tokens: 40P01, cancellation.
+verdict present_token(const hashed_name& resource, token presented, const text* owner,
+                      const place_source* guard);
 
 } // namespace fencelock

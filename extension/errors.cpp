@@ -42,6 +42,21 @@ void report_stale(int elevel, const verdict& refused, std::string_view resource,
          errhint(stale_hint), place_fields(place)));
 }
 
+void report_outclaimed(int elevel, const verdict& refused, std::string_view resource,
+                       const guarded_place* place)
+{
+    ereport(elevel, (errcode(sqlstate_stale_fencing_token),
+                     errmsg("fencing token " INT64_FORMAT " is stale, below the mark " INT64_FORMAT
+                            " of resource \"%.*s\"",
+                            refused.presented, refused.bound, VIEW_ARGS(resource)),
+                     errdetail("This transaction itself has claimed token " INT64_FORMAT
+                               ": a lower one comes from a lease that is over.",
+                               refused.bound),
+                     errhint("Present no other token than that of the newest lock throughout the "
+                             "transaction."),
+                     place_fields(place)));
+}
+
 void report_tied(int elevel, const verdict& refused, std::string_view resource,
                  const guarded_place* place)
 {
@@ -186,6 +201,8 @@ void report_refusal(int elevel, const verdict& refused, std::string_view resourc
     case refusal::stale:
     case refusal::pruned:
         return report_stale(elevel, refused, resource, place);
+    case refusal::outclaimed:
+        return report_outclaimed(elevel, refused, resource, place);
     case refusal::tied:
         return report_tied(elevel, refused, resource, place);
     case refusal::retired:
@@ -203,6 +220,30 @@ void report_refusal(int elevel, const verdict& refused, std::string_view resourc
     }
     elog(ERROR, "fencelock: an accepted token was reported as refused");
 }
+
+namespace {
+
+const char* unfenced_hint(stamp_use stamp)
+{
+    switch (stamp) {
+    case stamp_use::claims_only:
+        return "Call fence_check(resource, token) in this transaction first, or set "
+               "fencelock.claims. What is written to the token column does not count here: the "
+               "guard has require=claim.";
+    case stamp_use::only_if_changed:
+        return "Call fence_check(resource, token) in this transaction first, or set "
+               "fencelock.claims. In a MERGE the token column presents a token only where its "
+               "value changes.";
+    case stamp_use::possible:
+        return "Call fence_check(resource, token) in this transaction first, write the token to "
+               "the token column, or set fencelock.claims.";
+    default:
+        return "Call fence_check(resource, token) in this transaction first, or set "
+               "fencelock.claims.";
+    }
+}
+
+} // namespace
 
 void report_unfenced(int elevel, std::string_view resource, const guarded_place& place)
 {
@@ -223,12 +264,7 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
              errdetail("Table \"%s\" is guarded: a write must carry the fencing token of the "
                        "resource that its row belongs to.",
                        table),
-             place.token_column == InvalidAttrNumber || !place.has_new_row
-                 ? errhint("Call fence_check(resource, token) in this transaction first, or set "
-                           "fencelock.claims.")
-                 : errhint("Call fence_check(resource, token) in this transaction first, write the "
-                           "token to the token column, or set fencelock.claims."),
-             place_fields(&place)));
+             errhint("%s", unfenced_hint(place.stamp)), place_fields(&place)));
 }
 
 void raise_null_argument(const char* argument)
@@ -275,14 +311,27 @@ void raise_bad_reservation_size(int64 n, std::string_view resource)
     pg_unreachable();
 }
 
-void raise_bad_above(token above, std::string_view resource, token highest_possible)
+void raise_negative_above(token above, std::string_view resource)
 {
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("cannot issue tokens of resource \"%.*s\" above " INT64_FORMAT,
                            VIEW_ARGS(resource), above),
-                    errdetail("Argument \"above\" must lie between 0 and " INT64_FORMAT
-                              ", less the number of tokens asked for.",
-                              highest_possible)));
+                    errdetail("Argument \"above\" must not be negative; 0 asks for nothing.")));
+    pg_unreachable();
+}
+
+void raise_high_above(token above, std::string_view resource, int64 n, token highest)
+{
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+         errmsg("cannot issue tokens of resource \"%.*s\" above " INT64_FORMAT, VIEW_ARGS(resource),
+                above),
+         errdetail(
+             "Argument \"above\" may be no more than " INT64_FORMAT
+             " at this time: what was issued or accepted before, or leaves room for " INT64_FORMAT
+             " tokens in the next generation.",
+             highest, n)));
     pg_unreachable();
 }
 

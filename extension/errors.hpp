@@ -18,6 +18,7 @@ inline constexpr int sqlstate_no_token_left = ERRCODE_SEQUENCE_GENERATOR_LIMIT_E
 enum class refusal : uint8 {
     none,         // it was accepted
     stale,        // LF001: below the mark, or below a token that is being presented right now
+    outclaimed,   // LF001: below the token that this very transaction has claimed
     pruned,       // LF001: below the floor that stands for the marks of pruned resources
     tied,         // LF001: the row has this token already, and its guard rejects ties
     retired,      // LF001: below the first token of the newest reservation
@@ -30,8 +31,16 @@ enum class refusal : uint8 {
 struct verdict {
     refusal why;
     token presented;
-    token bound; // stale, pruned, tied: the mark; retired: first of the newest reservation;
-                 // not_issued: the highest issued
+    token bound; // stale, outclaimed, pruned, tied: the mark; retired: first of the newest
+                 // reservation; not_issued: the highest issued
+};
+
+// Whether a write could present its token by the token column, for what a hint advises.
+enum class stamp_use : uint8 {
+    possible,
+    none,            // no such column, or the row leaves the resource, as by DELETE
+    claims_only,     // the guard has require=claim
+    only_if_changed, // a MERGE, which has left the column's value as it was
 };
 
 // Where a guard found the token: which table and column an error names, and whether the current
@@ -41,7 +50,14 @@ struct guarded_place {
     Relation table;
     AttrNumber token_column; // InvalidAttrNumber: the guard has none
     bool may_name_resource;
-    bool has_new_row; // else a DELETE: nothing in which a token could be written
+    stamp_use stamp;
+};
+
+// Tells the place of a guard's row when it is needed: that asks for rights, which a row that is
+// accepted at once need not pay for.
+struct place_source {
+    guarded_place (*find)(const void* row);
+    const void* row;
 };
 
 // elevel is ERROR, or WARNING for LF001 to LF004 where enforcement is relaxed.
@@ -51,6 +67,28 @@ void report_refusal(int elevel, const verdict& refused, std::string_view resourc
 // LF002; elevel is ERROR or WARNING.
 void report_unfenced(int elevel, std::string_view resource, const guarded_place& place);
 
+// A wait for another transaction, for the errors that PostgreSQL ends it by: 55P03, 57014, 40P01.
+struct explained_wait {
+    std::string_view resource;
+    token presented; // no_token: it is no claim that waits, but an issue or a change of a lease
+    token holding;   // the mark that the other transaction holds
+    const guarded_place* place; // null: not by a guard
+};
+
+// The callback of an ErrorContextCallback: says in such an error what it was that waited, and what
+// to do.
+extern "C" void explain_wait(void* wait);
+
+// Waits with that explanation at hand.
+template <typename function>
+void wait_explained(explained_wait wait, function do_wait)
+{
+    ErrorContextCallback context{error_context_stack, explain_wait, &wait};
+    error_context_stack = &context;
+    do_wait();
+    error_context_stack = context.previous;
+}
+
 // 22004
 [[noreturn]] void raise_null_argument(const char* argument);
 // 22023
@@ -58,7 +96,8 @@ void report_unfenced(int elevel, std::string_view resource, const guarded_place&
 [[noreturn]] void raise_bad_length(const char* argument, size_t length);
 [[noreturn]] void raise_bad_ttl();
 [[noreturn]] void raise_bad_reservation_size(int64 n, std::string_view resource);
-[[noreturn]] void raise_bad_above(token above, std::string_view resource, token highest_possible);
+[[noreturn]] void raise_negative_above(token above, std::string_view resource);
+[[noreturn]] void raise_high_above(token above, std::string_view resource, int64 n, token highest);
 [[noreturn]] void raise_bad_idle_time();
 [[noreturn]] void raise_bad_receipt(std::string_view receipt);
 [[noreturn]] void raise_bad_mark(token mark, std::string_view resource);

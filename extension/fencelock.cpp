@@ -159,7 +159,7 @@ verdict check_arguments(FunctionCallInfo fcinfo, std::string_view& resource)
     resource = resource_argument(fcinfo);
     token presented = required_bigint(fcinfo, 1, "token");
     const text* owner = require_short(optional_text(fcinfo, 2), "owner");
-    return present_token(resource, presented, owner);
+    return present_token(resource, presented, owner, nullptr);
 }
 
 } // namespace
@@ -195,8 +195,8 @@ Datum fence_try(PG_FUNCTION_ARGS)
     begin_write(fcinfo, "fence_try()");
     std::string_view resource;
     verdict outcome = check_arguments(fcinfo, resource);
-    bool stale = outcome.why == refusal::stale || outcome.why == refusal::pruned ||
-                 outcome.why == refusal::retired;
+    bool stale = outcome.why == refusal::stale || outcome.why == refusal::outclaimed ||
+                 outcome.why == refusal::pruned || outcome.why == refusal::retired;
     if (stale)
         count_event(stat_event::stale);
     else if (outcome.why != refusal::none)
@@ -223,7 +223,7 @@ Datum fence_issue(PG_FUNCTION_ARGS)
     if (n < 1 || n > generation_size)
         raise_bad_reservation_size(n, resource);
     if (above < 0)
-        raise_bad_above(above, resource, PG_INT64_MAX);
+        raise_negative_above(above, resource);
     PG_RETURN_INT64(reserve_tokens(resource, n, above, ticket));
 }
 

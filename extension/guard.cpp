@@ -65,9 +65,24 @@ bool may_name_resource(const guarded_row& row)
     return may_read_template(row, llast_oid(ancestors));
 }
 
+stamp_use use_of_stamp(const guarded_row& row)
+{
+    if (row.after == nullptr || row.config.token_column == InvalidAttrNumber)
+        return stamp_use::none;
+    if (row.config.require == stamp_rule::claim)
+        return stamp_use::claims_only;
+    bool kept = row.before != nullptr && row.token_after == row.token_before;
+    return kept && inside_merge() ? stamp_use::only_if_changed : stamp_use::possible;
+}
+
 guarded_place place_of(const guarded_row& row)
 {
-    return {row.table, row.config.token_column, may_name_resource(row), row.after != nullptr};
+    return {row.table, row.config.token_column, may_name_resource(row), use_of_stamp(row)};
+}
+
+guarded_place find_place(const void* row)
+{
+    return place_of(*static_cast<const guarded_row*>(row));
 }
 
 // Returns only where enforcement is relaxed; the row is then written as it is.
@@ -114,19 +129,35 @@ token stamp_of(const guarded_row& row)
 // What a write presents for one resource, on its way to being accepted.
 struct presented_token {
     hashed_name resource;
+    bool leaves; // the row leaves the resource, so that a stamp is not meant for it
     token value;
     claim* claimed; // the transaction's, once it was looked for
 };
 
+presented_token presented_for(const hashed_name& resource, bool leaves)
+{
+    return {resource, leaves, no_token, nullptr};
+}
+
+// Returns only where that is no more than warned of.
+void refuse_unfenced_row(const guarded_row& row, const presented_token& presented)
+{
+    guarded_place place = place_of(row);
+    if (presented.leaves)
+        place.stamp = stamp_use::none;
+    refuse_unfenced(row.config.unfenced == unfenced_rule::warn, presented.resource, place);
+}
+
 // The token by which the row's write presents itself for the resource, in the order stamp, claim,
 // setting. False where there is none, or where a stamp is lower than the claim beside it; that has
 // been reported then.
-bool find_presented(const guarded_row& row, token stamp, presented_token& presented)
+bool find_presented(const guarded_row& row, presented_token& presented)
 {
+    token stamp = presented.leaves ? no_token : stamp_of(row);
     presented.claimed = &claim_for(presented.resource);
     token claimed = presented.claimed->presented;
     if (stamp != no_token && claimed != no_token && stamp < claimed) {
-        refuse(row, presented.resource, {refusal::stale, stamp, claimed});
+        refuse(row, presented.resource, {refusal::outclaimed, stamp, claimed});
         return false;
     }
     presented.value = stamp != no_token     ? stamp
@@ -134,7 +165,7 @@ bool find_presented(const guarded_row& row, token stamp, presented_token& presen
                                             : token_in_claims_setting(presented.resource);
     if (presented.value != no_token)
         return true;
-    refuse_unfenced(row.config.unfenced == unfenced_rule::warn, presented.resource, place_of(row));
+    refuse_unfenced_row(row, presented);
     return false;
 }
 
@@ -152,7 +183,8 @@ bool is_accepted_by_row(const guarded_row& row, tie_rule ties, const presented_t
 
 bool is_accepted_by_mark(const guarded_row& row, const presented_token& presented)
 {
-    verdict outcome = present_token(presented.resource, presented.value, nullptr);
+    place_source guard{find_place, &row};
+    verdict outcome = present_token(presented.resource, presented.value, nullptr, &guard);
     if (outcome.why == refusal::none)
         return true;
     refuse(row, presented.resource, outcome);
@@ -191,11 +223,11 @@ HeapTuple with_token(const guarded_row& row, HeapTuple tuple, token value)
 // behind all the same.
 bool guard_leaving(const guarded_row& row, const hashed_name& resource)
 {
-    presented_token presented{resource, no_token, nullptr};
+    presented_token presented = presented_for(resource, true);
     if (row.config.mark == mark_place::resource)
-        return find_presented(row, no_token, presented) && is_accepted_by_mark(row, presented);
-    if (find_presented(row, no_token, presented) &&
-        is_accepted_by_row(row, tie_rule::accept, presented) && is_accepted_by_mark(row, presented))
+        return find_presented(row, presented) && is_accepted_by_mark(row, presented);
+    if (find_presented(row, presented) && is_accepted_by_row(row, tie_rule::accept, presented) &&
+        is_accepted_by_mark(row, presented))
         return true;
     if (row.token_before > no_token)
         raise_mark_to(resource, row.token_before);
@@ -213,10 +245,9 @@ HeapTuple guard_insert(const guarded_row& row)
 {
     HeapTuple tuple = row.trigger->tg_trigtuple;
     name_buffer buffer;
-    presented_token presented{
-        render_resource_name(row.config.resource, row.table, row.after, buffer), no_token, nullptr};
-    bool accepted =
-        find_presented(row, stamp_of(row), presented) && is_accepted_by_mark(row, presented);
+    presented_token presented = presented_for(
+        render_resource_name(row.config.resource, row.table, row.after, buffer), false);
+    bool accepted = find_presented(row, presented) && is_accepted_by_mark(row, presented);
     return with_token(row, tuple,
                       accepted ? presented.value : token_of_arrival(row, presented.resource));
 }
@@ -246,7 +277,7 @@ bool is_accepted_update(const guarded_row& row, presented_token& presented, bool
 {
     if (!guard_staying(row, presented.resource, stays))
         return false;
-    if (!find_presented(row, stamp_of(row), presented))
+    if (!find_presented(row, presented))
         return false;
     if (stays && row.config.mark == mark_place::row)
         return is_accepted_in_place(row, presented);
@@ -258,8 +289,8 @@ bool is_accepted_update(const guarded_row& row, presented_token& presented, bool
 HeapTuple guard_update(const guarded_row& row)
 {
     name_buffer buffer;
-    presented_token presented{
-        render_resource_name(row.config.resource, row.table, row.after, buffer), no_token, nullptr};
+    presented_token presented = presented_for(
+        render_resource_name(row.config.resource, row.table, row.after, buffer), false);
     bool stays;
     bool accepted = is_accepted_update(row, presented, stays);
     token shown = accepted ? presented.value : row.token_before;

@@ -1,5 +1,6 @@
 #include "issuer_store.hpp"
 
+#include "errors.hpp"
 #include "history.hpp"
 #include "installation.hpp"
 #include "mark_store.hpp"
@@ -98,7 +99,8 @@ bool begin_change(issuer_change& change, std::string_view resource, bool create)
     change.table = open_own_table(own_table::issuer, RowExclusiveLock);
     change.resource = resource;
     for (;;) {
-        change.versions = find_and_lock_row(change.table, resource, true);
+        wait_explained({resource, no_token, no_token, nullptr},
+                       [&] { change.versions = find_and_lock_row(change.table, resource, true); });
         change.now = GetCurrentTimestamp();
         if (change.versions.settled.exists())
             break;
@@ -157,8 +159,9 @@ token reservation_end(const issuer_change& change, token base, int64 n)
 void require_possible(const issuer_change& change, token base, int64 n, token above)
 {
     token limit = start_of_generation(next_generation(current_generation()) + 1);
-    if (above > base && above > limit - n)
-        raise_bad_above(above, change.resource, limit);
+    token highest = std::max(base, limit - n);
+    if (above > highest)
+        raise_high_above(above, change.resource, n, highest);
 }
 
 void reserve_in_row(issuer_change& change, int64 n, token above)

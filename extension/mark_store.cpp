@@ -249,14 +249,14 @@ step present_once(presentation& p, verdict& outcome)
 } // namespace
 
 verdict present_to_mark(const hashed_name& resource, token presented, const text* owner,
-                        bool& siblings_unseen)
+                        const place_source* guard, bool& siblings_unseen)
 {
     opened_table table = open_own_table(own_table::resource, RowExclusiveLock);
     presentation p{.table = table,
                    .resource = resource,
                    .presented = presented,
                    .owner = owner,
-                   .queue = begin_queue(table.heap, resource, presented),
+                   .queue = begin_queue(table.heap, resource, presented, guard),
                    .at_look = {},
                    .siblings_unseen = siblings_unseen,
                    .advanced = false};

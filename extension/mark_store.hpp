@@ -10,11 +10,12 @@ namespace fencelock {
 // Presents the token to the resource's mark. Accepted: the row is locked until the (sub)transaction
 // ends, shared with other transactions of the same token once that mark is committed, exclusively
 // while this one raises it. Compares with the newest mark, not with the snapshot's; waits for
-// transactions of older tokens, never for those of newer ones. owner may be null; siblings_unseen
-// is the transaction's earlier claim's, and becomes that of this one. Raises 40001 in REPEATABLE
-// READ and SERIALIZABLE where the transaction's snapshot would read behind its claim.
+// transactions of older tokens, never for those of newer ones. owner may be null, and guard where
+// it is no guard's; siblings_unseen is the transaction's earlier claim's, and becomes that of this
+// one. Raises 40001 in REPEATABLE READ and SERIALIZABLE where the transaction's snapshot would read
+// behind its claim.
 verdict present_to_mark(const hashed_name& resource, token presented, const text* owner,
-                        bool& siblings_unseen);
+                        const place_source* guard, bool& siblings_unseen);
 
 // The newest committed mark, or this transaction's own; for a resource without one the floor; 0
 // where there is none of them. Takes no lock.

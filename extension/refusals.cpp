@@ -16,6 +16,7 @@ void count_refusal(refusal why)
 {
     switch (why) {
     case refusal::stale:
+    case refusal::outclaimed:
     case refusal::pruned:
     case refusal::tied:
     case refusal::retired:

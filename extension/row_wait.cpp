@@ -80,14 +80,31 @@ bool does_somebody_wait(const row_queue& queue, const row_version& version)
     return false;
 }
 
+// The wait tells in its error what it was for. A guard's rights are asked for before it, as an
+// error's callback must not look into catalogs.
+template <typename function>
+void wait_in_queue(const row_queue& queue, token holding, function wait)
+{
+    explained_wait explained{queue.resource, queue.presented, holding, nullptr};
+    guarded_place place;
+    if (queue.guard != nullptr) {
+        place = queue.guard->find(queue.guard->row);
+        explained.place = &place;
+    }
+    wait_explained(explained, wait);
+}
+
 } // namespace
 
-row_queue begin_queue(Relation heap, const hashed_name& resource, token presented)
+row_queue begin_queue(Relation heap, const hashed_name& resource, token presented,
+                      const place_source* guard)
 {
     row_queue queue{};
     queue.heap = heap;
+    queue.resource = resource.text;
     queue.resource_hash = resource.hash ^ RelationGetRelid(heap) ^ MyDatabaseId;
     queue.presented = presented;
+    queue.guard = guard;
     ItemPointerSetInvalid(&queue.position);
     return queue;
 }
@@ -114,7 +131,8 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
         announce(queue);
         leave_line(queue, queue.line_mode);
         queue.line_mode = line_mode(mode);
-        LockTuple(queue.heap, version.tid(), queue.line_mode);
+        wait_in_queue(queue, holding,
+                      [&] { LockTuple(queue.heap, version.tid(), queue.line_mode); });
         queue.position = *version.tid();
         queue.waited = true;
         return queue_result::look_again;
@@ -123,9 +141,11 @@ queue_result wait_for_row(row_queue& queue, const row_version& version, LockTupl
     if (TransactionIdIsValid(holder.transaction)) {
         queue.waited = true;
         bool newer = holder.by_claim_or_issue && holding < queue.presented;
-        wait_for_transaction(holder.transaction,
-                             {queue.heap, version.tid(), newer, queue.presented, holding},
-                             queue.overdue);
+        wait_in_queue(queue, holding, [&] {
+            wait_for_transaction(holder.transaction,
+                                 {queue.heap, version.tid(), newer, queue.presented, holding},
+                                 queue.overdue);
+        });
     }
     return queue_result::look_again;
 }

@@ -6,6 +6,7 @@
 // an old token, which share the row, could keep the new one waiting for ever.
 #pragma once
 
+#include "errors.hpp"
 #include "named_row.hpp"
 #include "pg.hpp"
 
@@ -15,8 +16,10 @@ namespace fencelock {
 // given back with the (sub)transaction as well, so an error needs no clean-up.
 struct row_queue {
     Relation heap;
+    std::string_view resource;
     uint32 resource_hash;
     token presented;
+    const place_source* guard; // null: the token is not presented by one
     bool announced;
     bool waited;              // for anybody, at any time
     TransactionId overdue;    // has been waited for as long as fencelock.preempt_after
@@ -24,7 +27,8 @@ struct row_queue {
     LOCKMODE line_mode;       // and how
 };
 
-row_queue begin_queue(Relation heap, const hashed_name& resource, token presented);
+row_queue begin_queue(Relation heap, const hashed_name& resource, token presented,
+                      const place_source* guard);
 void leave_queue(row_queue& queue);
 
 enum class queue_result : uint8 {

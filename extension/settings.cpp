@@ -154,7 +154,10 @@ bool read_claims(const char* source, claims_reader& reader)
     actions.array_start = claims_array_start;
     actions.object_field_start = claims_field_start;
     actions.scalar = claims_scalar;
-    if (compat::parse_json(source, &actions) != JSON_SUCCESS)
+    JsonParseErrorType result = compat::parse_json(source, &actions);
+    if (result == JSON_UNICODE_CODE_POINT_ZERO)
+        note_problem(&reader, "A name or token in it contains \\u0000, which no text can.");
+    else if (result != JSON_SUCCESS)
         note_problem(&reader, not_flat);
     return reader.problem == nullptr;
 }

@@ -43,7 +43,7 @@ SELECT pg_temp.outcome($$SELECT fence_issue('bad:1', 0)$$);
 SELECT pg_temp.outcome_code($$SELECT fence_issue('bad:1', -1)$$);
 SELECT pg_temp.outcome($$SELECT fence_issue('bad:1', 16777217)$$);
 SELECT pg_temp.outcome_code($$SELECT fence_issue('bad:1', 9223372036854775807)$$);
-SELECT pg_temp.outcome_code($$SELECT fence_issue('bad:1', 1, -1)$$);
+SELECT pg_temp.outcome($$SELECT fence_issue('bad:1', 1, -1)$$);
 
 -- A TTL lies between 1 ms and 1 year.
 SELECT pg_temp.outcome($$SELECT fence_acquire('bad:1', 'o', '0')$$);

@@ -33,6 +33,10 @@ SELECT fence_issue('gen:5', 1, above => (:generation + 1) * 16777216::bigint) > 
 SELECT generation() AS generation \gset
 SELECT fence_issue('gen:6', 1, above => :generation * 16777216::bigint + 16777215) = (:generation + 1) * 16777216::bigint AS last_of_the_range, generation() = :generation AS stays;
 SELECT pg_temp.outcome_code(format('SELECT fence_issue(''gen:7'', 1, %s)', 9007199254740992));
+-- The limit that the error tells is one: what does not lie above it can be had, if not yet.
+SELECT substring(pg_temp.outcome(format('SELECT fence_issue(''gen:7'', 10, %s)', 9007199254740992))
+    FROM '"above" may be no more than (\d+) at this time: .* leaves room for 10 tokens in the next generation') AS highest \gset
+SELECT (:highest + 10) % 16777216 AS short_of_a_generation, pg_temp.outcome_code('SELECT fence_issue(''gen:7'', 10, ' || :highest || ')') IN ('55P03', 'done') AS possible;
 
 -- Whatever else than the extension writes fence_issuer starts a new generation, at the next issue.
 SELECT fence_issue('gen:8') AS before \gset

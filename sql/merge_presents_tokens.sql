@@ -20,7 +20,7 @@ SELECT * FROM merged ORDER BY id;
 -- Stale, and without a token.
 SELECT pg_temp.outcome_code($$MERGE INTO merged USING incoming ON merged.id = incoming.id
     WHEN MATCHED THEN UPDATE SET note = 'stale', fence_token = incoming.token - 1$$);
-SELECT pg_temp.outcome_code($$MERGE INTO merged USING incoming ON merged.id = incoming.id WHEN MATCHED THEN UPDATE SET note = 'no token'$$);
+SELECT pg_temp.outcome($$MERGE INTO merged USING incoming ON merged.id = incoming.id WHEN MATCHED THEN UPDATE SET note = 'no change', fence_token = merged.fence_token$$);
 SELECT pg_temp.outcome_code($$MERGE INTO merged USING incoming ON merged.id = incoming.id WHEN MATCHED THEN DELETE$$);
 -- The union of the SET lists is no stamp of a row whose own action does not write the column.
 SELECT pg_temp.outcome_code($$MERGE INTO merged USING incoming ON merged.id = incoming.id

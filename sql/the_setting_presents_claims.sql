@@ -24,6 +24,7 @@ SET fencelock.claims = 'rubbish';
 SET fencelock.claims = '{"set:1": 0}';
 SET fencelock.claims = '{"": 1}';
 SET fencelock.claims = '{"set:1": 1, "set:1": 2}';
+SET fencelock.claims = '{"set:\u0000": 1}';
 \set VERBOSITY sqlstate
 SELECT value || ' ' || pg_temp.outcome_code(format('SET fencelock.claims = %L', value)) FROM unnest(ARRAY[
     '{"a": -1}', '{"a": 1.5}', '{"a": 1e3}', '{"a": 9223372036854775808}', '{"a": 99999999999999999999999}', '{"a": null}', '{"a": true}',
