@@ -33,8 +33,9 @@ extern "C" void explain_wait(void* argument)
     int code = geterrcode();
     bool timed_out = code == ERRCODE_LOCK_NOT_AVAILABLE || code == ERRCODE_QUERY_CANCELED;
     if (timed_out) {
-        errhint("Try again once the other transaction has ended; fencelock.preempt_after ends the "
-                "session of one that keeps others waiting.");
+        errhint(
+            "Try again once the other transaction has ended: pg_stat_activity shows who is idle in "
+            "transaction, and fencelock.preempt_after has such sessions ended.");
         if (wait.place != nullptr && !wait.place->may_name_resource)
             errdetail_log("The resource is \"%.*s\", its mark is " INT64_FORMAT ".",
                           static_cast<int>(wait.resource.size()), wait.resource.data(),

@@ -261,6 +261,24 @@ foreach my $call ("fence_issue('open')", "fence_acquire('open', 'me', '1 hour')"
 	goes_on($holder, 'lock_timeout: the holder');
 	$waiter->close;
 
+	# A guard does not name the resource to a role that may not read what it is made of. The log does.
+	$node->safe_psql('postgres', "
+		CREATE TABLE patients (id int, secret text, fence_token bigint);
+		SELECT fence_attach('patients', 'secret:{secret}');
+		INSERT INTO patients VALUES (1, 'diagnosis', 1);
+		CREATE ROLE writer LOGIN;
+		GRANT SELECT (id), UPDATE (fence_token) ON patients TO writer");
+	$holder = holder_of('secret:diagnosis', 2);
+	$waiter = PsqlSession->new($node, role => 'writer', settings => { lock_timeout => '1ms' });
+	my $log = -s $node->logfile;
+	$waiter->run('UPDATE patients SET fence_token = 3 WHERE id = 1');
+	is($waiter->sqlstate, '55P03', 'lock_timeout, a role that may not read: ends the wait');
+	like($waiter->messages, qr/CONTEXT:  .*while fencing token 3 for this row of table "patients" waits/s, 'and is told what waited');
+	unlike($waiter->messages, qr/diagnosis/, 'but not the name');
+	like(slurp_file($node->logfile, $log), qr/DETAIL: .*The resource is "secret:diagnosis", its mark is 2\./, 'which the log has');
+	goes_on($holder, 'lock_timeout, a role that may not read: the holder');
+	$waiter->close;
+
 	my @both = map { PsqlSession->new($node, settings => { 'fencelock.preempt_after' => '1h', deadlock_timeout => '1ms' }) } 1 .. 2;
 	$both[$_]->run("BEGIN; SELECT fence_check('crossed $_', 1)") foreach 0, 1;
 	$both[0]->send("SELECT fence_check('crossed 1', 2)");
