@@ -110,8 +110,8 @@ try {
                   "DEL it once nobody works under it, and have whoever sets it give a TTL: SET ... "
                   "NX PX");
 } catch (configuration_error const& e) {
-    found.not_checked(std::string{"locks without a TTL, and `show` cannot list what is held ("} +
-                      e.what() + "): ACL SETUSER <user> +scan lets this user see both");
+    found.not_checked(std::string{"locks without a TTL, and `show` cannot list what is held: "} +
+                      e.what());
 }
 
 void check_server(findings& found, redis_look& redis, key_preset preset)

@@ -46,9 +46,9 @@ constexpr std::string_view run_help =
 
 Takes the lock, runs CMD, and releases. The lock is renewed meanwhile. CMD gets
 FENCELOCK_RESOURCE, FENCELOCK_TOKEN and FENCELOCK_OWNER, and a PGOPTIONS with
-which psql and every other program that uses libpq presents the token. Signals
-are passed on. Where the lock is lost, CMD's process group gets TERM, and KILL
-after 5 seconds.
+which psql and every other program that uses libpq presents the token, unless
+its connection string has options= of its own. Signals are passed on. Where the
+lock is lost, CMD's process group gets TERM, and KILL after 5 seconds.
 
   -r, --resource RESOURCE  what to lock
   --ttl DURATION           the lock ends by itself so long after the last

@@ -1,5 +1,6 @@
 #include "pgoptions.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -12,21 +13,38 @@ namespace {
 constexpr std::string_view white_space = " \t\n\v\f\r";
 constexpr std::string_view setting = "fencelock.claims=";
 
-std::vector<std::string> split(std::string_view options)
+bool is_blank(char c)
 {
-    std::vector<std::string> words;
+    return white_space.find(c) != std::string_view::npos;
+}
+
+// An argument of the server: the bytes that it stands in, and what the server reads there.
+struct word {
+    std::size_t begin;
+    std::size_t end;
+    std::string text;
+};
+
+// As PostgreSQL's pg_split_opts() does: of a last backslash, without a byte behind it, nothing is
+// read.
+std::vector<word> split(std::string_view options)
+{
+    std::vector<word> words;
     bool inside = false;
     for (std::size_t i = 0; i < options.size(); ++i) {
-        if (white_space.find(options[i]) != std::string_view::npos) {
+        if (is_blank(options[i])) {
             inside = false;
             continue;
         }
         if (!inside)
-            words.emplace_back();
+            words.push_back({i, i, {}});
         inside = true;
-        if (options[i] == '\\' && i + 1 < options.size())
-            ++i;
-        words.back() += options[i];
+        auto& current = words.back();
+        if (options[i] != '\\')
+            current.text += options[i];
+        else if (++i < options.size())
+            current.text += options[i];
+        current.end = std::min(i + 1, options.size());
     }
     return words;
 }
@@ -35,64 +53,141 @@ std::string escaped(std::string_view word)
 {
     std::string result;
     for (char const c : word) {
-        if (c == '\\' || white_space.find(c) != std::string_view::npos)
+        if (c == '\\' || is_blank(c))
             result += '\\';
         result += c;
     }
     return result;
 }
 
-// The members of the JSON object that the last fencelock.claims among the words sets, without its
-// braces.
-std::string claims_in(std::vector<std::string> const& words)
+struct claim {
+    std::string name;  // a JSON string, with its quotes
+    std::string token; // digits
+};
+
+using claims = std::vector<claim>;
+
+std::string setting_of(claims const& all)
 {
-    std::string found;
-    for (std::string_view word : words) {
-        for (std::string_view const prefix : {"-c", "--"})
-            if (word.starts_with(prefix))
-                word.remove_prefix(prefix.size());
-        if (!word.starts_with(setting))
-            continue;
-        word.remove_prefix(setting.size());
-        auto const open = word.find('{');
-        auto const close = word.rfind('}');
-        found = open != std::string_view::npos && close != std::string_view::npos && open < close
-                    ? std::string{word.substr(open + 1, close - open - 1)}
-                    : std::string{};
-    }
-    auto const first = found.find_first_not_of(white_space);
-    return first == std::string::npos ? std::string{} : found.substr(first);
+    std::string object;
+    for (auto const& [name, token] : all)
+        object.append(object.empty() ? "" : ", ").append(name).append(": ").append(token);
+    return escaped(std::string{setting} + '{' + object + '}');
 }
 
-// The members of a JSON object whose values are no objects or arrays.
-std::vector<std::string> members_of(std::string_view object)
+void skip_blanks(std::string_view& rest)
 {
-    std::vector<std::string> members;
-    std::string member;
-    bool in_string = false;
-    for (std::size_t i = 0; i < object.size(); ++i) {
-        char const c = object[i];
-        if (in_string && c == '\\' && i + 1 < object.size())
-            member += object[i++];
-        else if (c == '"')
-            in_string = !in_string;
-        if (c == ',' && !in_string)
-            members.push_back(std::exchange(member, {}));
-        else if (!member.empty() || white_space.find(c) == std::string_view::npos)
-            member += object[i];
-    }
-    if (!member.empty())
-        members.push_back(member);
-    return members;
+    rest.remove_prefix(std::min(rest.find_first_not_of(white_space), rest.size()));
 }
 
-// A lock that was lost around this one may have left a claim of the same name, with an older token.
-bool is_called(std::string_view member, std::string_view name)
+bool take(std::string_view& rest, char c)
 {
-    if (!member.starts_with(name))
+    skip_blanks(rest);
+    if (!rest.starts_with(c))
         return false;
-    auto const next = member.find_first_not_of(white_space, name.size());
-    return next != std::string_view::npos && member[next] == ':';
+    rest.remove_prefix(1);
+    return true;
+}
+
+// Empty where there is none.
+std::string take_name(std::string_view& rest)
+{
+    skip_blanks(rest);
+    if (!rest.starts_with('"'))
+        return {};
+    std::size_t end = 1;
+    while (end < rest.size() && rest[end] != '"')
+        end += rest[end] == '\\' ? 2 : 1;
+    if (end >= rest.size())
+        return {};
+    std::string name{rest.substr(0, end + 1)};
+    rest.remove_prefix(name.size());
+    return name;
+}
+
+// The digits of a number, or of a string of digits; empty where there is neither.
+std::string take_token(std::string_view& rest)
+{
+    bool const is_string = take(rest, '"');
+    std::string token{rest.substr(0, rest.find_first_not_of("0123456789"))};
+    rest.remove_prefix(token.size());
+    if (is_string && !rest.starts_with('"'))
+        return {};
+    rest.remove_prefix(is_string ? 1 : 0);
+    return token;
+}
+
+// None where the server would not take it for the value of the setting.
+claims claims_of(std::string_view object)
+{
+    claims all;
+    if (!take(object, '{'))
+        return {};
+    do {
+        auto name = take_name(object);
+        if (name.empty() || !take(object, ':'))
+            return {};
+        auto token = take_token(object);
+        if (token.empty())
+            return {};
+        all.push_back({std::move(name), std::move(token)});
+    } while (take(object, ','));
+    auto const is_whole = take(object, '}');
+    skip_blanks(object);
+    return is_whole && object.empty() ? all : claims{};
+}
+
+// Of several settings the last one counts.
+claims presented_by(std::vector<word> const& words)
+{
+    claims all;
+    for (auto const& word : words) {
+        std::string_view text = word.text;
+        for (std::string_view const prefix : {"-c", "--"})
+            if (text.starts_with(prefix))
+                text.remove_prefix(prefix.size());
+        if (text.starts_with(setting))
+            all = claims_of(text.substr(setting.size()));
+    }
+    return all;
+}
+
+// Whether `-c` and its value, from words[i] on, are byte for byte as they are written here.
+bool is_own(std::string_view options, std::vector<word> const& words, std::size_t i)
+{
+    if (i + 1 >= words.size() || words[i + 1].begin != words[i].end + 1 ||
+        !words[i + 1].text.starts_with(setting))
+        return false;
+    auto const value = claims_of(std::string_view{words[i + 1].text}.substr(setting.size()));
+    auto const begin = words[i].begin;
+    return !value.empty() &&
+           options.substr(begin, words[i + 1].end - begin) == "-c " + setting_of(value);
+}
+
+// Each with one of the blanks around it.
+std::string without_own(std::string_view options, std::vector<word> const& words)
+{
+    std::string kept;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (!is_own(options, words, i))
+            continue;
+        kept += options.substr(next, words[i].begin - next);
+        next = words[i + 1].end;
+        if (!kept.empty())
+            kept.pop_back();
+        else if (next < options.size())
+            ++next;
+    }
+    return kept.append(options.substr(next));
+}
+
+// A last backslash would take the blank that follows for its own: nothing is read of it now.
+void end_last_word(std::string& options)
+{
+    auto const backslashes = options.size() - (options.find_last_not_of('\\') + 1); // npos + 1 is 0
+    if (backslashes % 2 == 1)
+        options.pop_back();
 }
 
 } // namespace
@@ -100,16 +195,18 @@ bool is_called(std::string_view member, std::string_view name)
 std::string pgoptions_with_claim(std::string_view inherited, std::string_view resource,
                                  std::int64_t token)
 {
+    auto const words = split(inherited);
+    auto all = presented_by(words);
+    // A lock that was lost around this one may have left a claim of the same name, with an older
+    // token.
     auto const name = json_string(resource);
-    std::string claims = "{";
-    for (auto const& member : members_of(claims_in(split(inherited))))
-        if (!is_called(member, name))
-            claims += member + ", ";
-    claims += name + ": " + std::to_string(token) + '}';
-    std::string result{inherited};
+    std::erase_if(all, [&](claim const& one) { return one.name == name; });
+    all.push_back({name, std::to_string(token)});
+    auto result = without_own(inherited, words);
+    end_last_word(result);
     if (!result.empty())
         result += ' ';
-    return result + "-c " + escaped(std::string{setting} + claims);
+    return result + "-c " + setting_of(all);
 }
 
 } // namespace fencelock::cli

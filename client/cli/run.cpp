@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <thread>
 
+#include <fencelock/errors.hpp>
+
 #include "child_group.hpp"
 #include "commands.hpp"
 #include "exit_code.hpp"
+#include "limits.hpp"
 #include "messages.hpp"
 #include "pgoptions.hpp"
 #include "session.hpp"
@@ -31,15 +36,36 @@ constexpr std::chrono::seconds patience{5};
 // Between two looks whether somebody is left who was asked to end.
 constexpr milliseconds look_again{20};
 
-std::vector<std::string> environment_of(lock const& held)
+std::string pgoptions_with(std::string const& resource, std::int64_t token)
 {
     auto const* const inherited = std::getenv("PGOPTIONS");
+    return pgoptions_with_claim(inherited ? inherited : "", resource, token);
+}
+
+// Before anything is locked, so with the longest token. The server would tell nobody why it closes
+// the program's connections.
+void check_pgoptions(std::string const& resource)
+{
+    auto const size = pgoptions_with(resource, std::numeric_limits<std::int64_t>::max()).size();
+    if (size > longest_pgoptions)
+        throw invalid_argument{
+            '"' + resource +
+                "\" is not locked: the PGOPTIONS that presents its token to CMD's "
+                "connections would have " +
+                std::to_string(size) + " bytes, and PostgreSQL takes " +
+                std::to_string(longest_pgoptions) +
+                ": take out of PGOPTIONS what else is in it, nest fewer runs, or give their "
+                "resources shorter names",
+            resource};
+}
+
+std::vector<std::string> environment_of(lock const& held)
+{
     std::vector<std::pair<std::string, std::string>> const own{
         {"FENCELOCK_RESOURCE", held.resource()},
         {"FENCELOCK_TOKEN", std::to_string(held.token())},
         {"FENCELOCK_OWNER", held.owner()},
-        {"PGOPTIONS",
-         pgoptions_with_claim(inherited ? inherited : "", held.resource(), held.token())}};
+        {"PGOPTIONS", pgoptions_with(held.resource(), held.token())}};
     std::vector<std::string> environment;
     for (char** entry = environ; *entry; ++entry) {
         std::string_view const text{*entry};
@@ -85,6 +111,8 @@ int cannot_start(std::string const& program, int code)
 
 int run(arguments const& given)
 try {
+    detail::check_resource(*given.resource);
+    check_pgoptions(*given.resource);
     signal_inbox inbox;
     std::atomic<bool> lost{false}; // outlives the thread that renews
     session with{given};

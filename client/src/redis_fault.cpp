@@ -40,12 +40,36 @@ std::string_view without_place(std::string_view reply)
     return reply.substr(0, reply.find(" script: "));
 }
 
-std::string_view remedy_for(std::string_view reply)
+// The command that the reply says was refused. Empty where it names none, or no more than the first
+// word of one that has rights for what follows (INFO, and before Redis 7 others).
+std::string_view refused_command(std::string_view reply)
+{
+    constexpr std::string_view before = "no permissions to run the '";
+    auto const at = reply.find(before);
+    if (at == std::string_view::npos)
+        return {};
+    reply.remove_prefix(at + before.size());
+    auto const command = reply.substr(0, reply.find('\''));
+    return command == "info" || command == "cluster" || command == "sentinel" ? std::string_view{}
+                                                                              : command;
+}
+
+std::string remedy_for_missing_right(std::string_view reply)
+{
+    if (auto const command = refused_command(reply); !command.empty())
+        return " (the user needs +" + std::string{command} + ")";
+    if (reply.find(" access ") != std::string_view::npos)
+        return " (the user needs the pattern of the keys: ~fencelock:*, or with plain keys ~lock:* "
+               "~fence:* ~wake:*)";
+    return " (the user needs +info|replication and the commands of the scripts; in a cluster "
+           "+cluster|slots and +asking)";
+}
+
+std::string remedy_for(std::string_view reply)
 {
     auto const code = code_of(reply);
     if (is_missing_right(reply))
-        return " (the user needs +info|replication and the commands of the scripts; in a cluster "
-               "+cluster|slots and +asking)";
+        return remedy_for_missing_right(reply);
     if (code == "OOM")
         return " (raise its maxmemory, or delete what else is kept there)";
     if (code == "NOAUTH")

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 
 namespace fencelock::cli {
@@ -181,15 +183,105 @@ TEST(cli_pgoptions, white_space_and_backslashes_are_escaped)
               R"(-c fencelock.claims={"a\ b\\\\c\\"":\ 34})");
 }
 
-TEST(cli_pgoptions, what_was_there_is_kept)
+// What PostgreSQL's pg_split_opts() makes of PGOPTIONS, written independently of the code that is
+// tested.
+std::vector<std::string> read_by_server(std::string const& options)
+{
+    std::vector<std::string> words;
+    auto const* at = options.c_str();
+    while (*at != '\0') {
+        while (std::isspace(static_cast<unsigned char>(*at)) != 0)
+            ++at;
+        if (*at == '\0')
+            break;
+        words.emplace_back();
+        for (bool is_escaped = false; *at != '\0'; ++at) {
+            if (!is_escaped && std::isspace(static_cast<unsigned char>(*at)) != 0)
+                break;
+            is_escaped = !is_escaped && *at == '\\';
+            if (!is_escaped)
+                words.back() += *at;
+        }
+    }
+    return words;
+}
+
+TEST(cli_pgoptions, the_server_reads_the_setting_behind_what_was_there)
+{
+    for (std::string const inherited :
+         {"", "-c geqo=off", " -c  geqo=off\t", R"(-c search_path=a\ b)", R"(-c x.y=a\\)",
+          R"(-c x.y=a\\\ )", R"(-c x.y=\\\\)", R"(-c x.y=-c\ fencelock.claims={"a":\ 1})"})
+        for (std::string const resource :
+             {"order:1", "a b", "back\\slash", "\\", " ", "tab\t\n\"{}"}) {
+            auto words = read_by_server(inherited);
+            words.emplace_back("-c");
+            words.push_back("fencelock.claims={" + json_string(resource) + ": 34}");
+            auto const options = pgoptions_with_claim(inherited, resource, 34);
+            EXPECT_EQ(read_by_server(options), words) << options;
+            EXPECT_EQ(options.rfind(inherited, 0), 0U) << options;
+        }
+}
+
+// Nothing is read of it, but it would take the blank behind it for its own.
+TEST(cli_pgoptions, a_last_backslash_does_not_swallow_the_setting)
+{
+    for (std::string const inherited : {R"(-c x.y=a\)", R"(-c x.y=a\\\)"}) {
+        auto words = read_by_server(inherited);
+        words.insert(words.end(), {"-c", R"(fencelock.claims={"b": 2})"});
+        EXPECT_EQ(read_by_server(pgoptions_with_claim(inherited, "b", 2)), words);
+    }
+}
+
+TEST(cli_pgoptions, runs_within_runs_have_one_setting)
+{
+    std::string options = R"(-c x.y=a\ b -B 1)";
+    std::string all;
+    for (int level = 1; level <= 30; ++level) {
+        auto const resource = "a \\\"" + std::to_string(level);
+        options = pgoptions_with_claim(options, resource, level);
+        all += (all.empty() ? "" : ", ") + json_string(resource) + ": " + std::to_string(level);
+        EXPECT_EQ(read_by_server(options),
+                  (std::vector<std::string>{"-c", "x.y=a b", "-B", "1", "-c",
+                                            "fencelock.claims={" + all + "}"}));
+    }
+}
+
+TEST(cli_pgoptions, what_is_not_written_here_is_kept_byte_for_byte)
 {
     EXPECT_EQ(pgoptions_with_claim("-c geqo=off", "b", 2),
               R"(-c geqo=off -c fencelock.claims={"b":\ 2})");
-    auto const outer = pgoptions_with_claim("", "a b", 1);
-    EXPECT_EQ(pgoptions_with_claim(outer, "b", 2),
-              outer + R"( -c fencelock.claims={"a\ b":\ 1,\ "b":\ 2})");
-    EXPECT_EQ(pgoptions_with_claim("--fencelock.claims={}", "b", 2),
-              R"(--fencelock.claims={} -c fencelock.claims={"b":\ 2})");
+    for (std::string const others :
+         {R"(--fencelock.claims={"a":1})", R"(-c fencelock.claims={"a":1})",
+          R"(-cfencelock.claims={"a":\ 1})", R"(-c  fencelock.claims={"a":\ 1})",
+          R"(-c fencelock.claims={\"a":\ 1})", R"(-c fencelock.claims={"a":\ "1"})"}) {
+        EXPECT_EQ(pgoptions_with_claim(others, "b", 2),
+                  others + R"( -c fencelock.claims={"a":\ 1,\ "b":\ 2})");
+        auto const within = pgoptions_with_claim(others, "b", 2);
+        EXPECT_EQ(pgoptions_with_claim(within, "c", 3),
+                  others + R"( -c fencelock.claims={"a":\ 1,\ "b":\ 2,\ "c":\ 3})");
+    }
+}
+
+TEST(cli_pgoptions, options_on_either_side_of_a_replaced_setting_are_kept)
+{
+    std::string const own = R"(-c fencelock.claims={"a":\ 1})";
+    std::string const both = R"(-c fencelock.claims={"a":\ 1,\ "b":\ 2})";
+    EXPECT_EQ(pgoptions_with_claim(own, "b", 2), both);
+    EXPECT_EQ(pgoptions_with_claim("-c x.y=1  " + own, "b", 2), "-c x.y=1  " + both);
+    EXPECT_EQ(pgoptions_with_claim(own + " -c x.y=1", "b", 2), "-c x.y=1 " + both);
+    EXPECT_EQ(pgoptions_with_claim("-c x.y=1 " + own + "\t-c x.z=2 ", "b", 2),
+              "-c x.y=1\t-c x.z=2  " + both);
+    EXPECT_EQ(pgoptions_with_claim(own + ' ' + own, "b", 2), both);
+    // As an earlier version left them: the last one counts, and has what the others have.
+    EXPECT_EQ(pgoptions_with_claim("-c x.y=1 " + own + ' ' + both, "c", 3),
+              R"(-c x.y=1 -c fencelock.claims={"a":\ 1,\ "b":\ 2,\ "c":\ 3})");
+}
+
+TEST(cli_pgoptions, of_several_settings_the_last_one_counts)
+{
+    EXPECT_EQ(
+        pgoptions_with_claim(R"(-c fencelock.claims={"a":\ 1} --fencelock.claims={"x":5})", "b", 2),
+        R"(--fencelock.claims={"x":5} -c fencelock.claims={"x":\ 5,\ "b":\ 2})");
 }
 
 // A lock that was lost around this one leaves its claim there, and no name may be claimed twice.
@@ -197,9 +289,31 @@ TEST(cli_pgoptions, an_older_claim_of_the_same_resource_is_replaced)
 {
     auto const* const outer = R"(-cfencelock.claims={"a,\\"b":1,\ "b"\ :\ 7,"c":"3"})";
     EXPECT_EQ(pgoptions_with_claim(outer, "b", 9),
-              std::string{outer} + R"( -c fencelock.claims={"a,\\"b":1,\ "c":"3",\ "b":\ 9})");
-    EXPECT_EQ(pgoptions_with_claim("-cfencelock.claims=garbage", "b", 2),
-              R"(-cfencelock.claims=garbage -c fencelock.claims={"b":\ 2})");
+              std::string{outer} + R"( -c fencelock.claims={"a,\\"b":\ 1,\ "c":\ 3,\ "b":\ 9})");
+    EXPECT_EQ(pgoptions_with_claim(pgoptions_with_claim("", "b", 7), "b", 9),
+              R"(-c fencelock.claims={"b":\ 9})");
+}
+
+// Nothing is presented by it, and it must not spoil what is.
+TEST(cli_pgoptions, a_setting_that_the_server_cannot_read_presents_nothing)
+{
+    for (std::string const value :
+         {"", "{}", "garbage", "{", R"({"a")", R"({"a)", R"({"a\\")", R"({"a":})", R"({"a":1)",
+          R"({"a":1,})", R"({"a":"1})", R"({"a":x})", R"({"a":1}x)", R"({"a":{"b":1}})"}) {
+        auto const others = "-cfencelock.claims=" + value;
+        EXPECT_EQ(pgoptions_with_claim(others, "b", 2),
+                  others + R"( -c fencelock.claims={"b":\ 2})");
+    }
+}
+
+// Else a lock of one resource could not be taken anywhere.
+TEST(cli_pgoptions, any_one_resource_fits)
+{
+    for (char const worst : {'\x01', '\\', '"', ' '})
+        EXPECT_LE(pgoptions_with_claim("", std::string(1024, worst),
+                                       std::numeric_limits<std::int64_t>::max())
+                      .size(),
+                  longest_pgoptions);
 }
 
 TEST(cli_clocks, clocks_that_are_apart_are_a_finding)

@@ -136,6 +136,77 @@ TEST_F(cli_run, a_run_within_a_run_presents_both_tokens)
     EXPECT_EQ(shared_postgres().query("SELECT count(*) FROM pairs"), "2");
 }
 
+// Names for which the settings of every level together would be more than a server takes.
+TEST_F(cli_run, runs_within_runs_present_their_tokens_in_one_setting_and_keep_other_options)
+{
+    auto const foreign = std::string{R"(-c x.y=a\ b --geqo=off)"};
+    std::vector<std::string> nested{"sh", "-c", "printf '%s\\n' \"$PGOPTIONS\"; exec \"$@\"", "sh"};
+    for (auto const& word : psql("SELECT count(*), min(length(key)) FROM "
+                                 "json_each(current_setting('fencelock.claims')::json); "
+                                 "SHOW x.y; SHOW geqo"))
+        nested.push_back(word);
+    for (int level = 1; level <= 4; ++level) {
+        auto const name = new_resource();
+        std::vector<std::string> run{"run", "-r", name + std::string(1000 - name.size(), 'x'),
+                                     "--"};
+        if (level < 4)
+            run.insert(run.begin(), FENCELOCK_PROGRAM);
+        nested.insert(nested.begin(), run.begin(), run.end());
+    }
+    auto with_options = environment;
+    with_options.push_back("PGOPTIONS=" + foreign);
+    auto const outcome = run_cli(nested, with_options);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(outcome.out.ends_with("\n4|1000\na b\noff\n")) << outcome.out;
+    auto const setting = foreign + " -c fencelock.claims=";
+    EXPECT_TRUE(outcome.out.starts_with(setting)) << outcome.out;
+    EXPECT_EQ(outcome.out.rfind("fencelock.claims="), setting.find("fencelock.claims="));
+}
+
+TEST_F(cli_run, more_options_than_a_server_takes_are_64_before_anything_is_locked)
+{
+    constexpr std::size_t longest = 9500;
+    auto const own = " -c fencelock.claims={\"" + resource + "\":\\ 9223372036854775807}";
+    std::string const filler = "PGOPTIONS=-c x.y=";
+    auto const value =
+        std::string(longest + std::string{"PGOPTIONS="}.size() - filler.size() - own.size(), 'x');
+    auto just_so = environment;
+    just_so.push_back(filler + value);
+    auto too_long = environment;
+    too_long.push_back(filler + value + 'x');
+
+    auto const served = run_cli(under(psql("SHOW fencelock.claims")), just_so);
+    EXPECT_EQ(served.code, 0) << served.err;
+    EXPECT_NE(served.out.find(resource), std::string::npos) << served.out;
+
+    auto const mark = mark_of(shared_postgres(), resource);
+    auto const refused = run_cli(under({"echo", "ran"}), too_long);
+    EXPECT_EQ(refused.code, 64);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_NE(refused.err.find('"' + resource + "\" is not locked: the PGOPTIONS"),
+              std::string::npos)
+        << refused.err;
+    EXPECT_NE(refused.err.find("would have 9501 bytes"), std::string::npos) << refused.err;
+    EXPECT_TRUE(is_free());
+    EXPECT_EQ(mark_of(shared_postgres(), resource), mark);
+}
+
+TEST_F(cli_run, a_run_within_a_run_that_has_too_many_options_leaves_nothing_locked)
+{
+    auto const inner = new_resource() + std::string(900, 'x');
+    auto with_options = environment;
+    with_options.push_back("PGOPTIONS=-c x.y=" + std::string(8600, 'x'));
+    auto const outcome =
+        run_cli(under({FENCELOCK_PROGRAM, "run", "-r", inner, "--", "echo", "ran"}), with_options);
+    EXPECT_EQ(outcome.code, 64);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find('"' + inner + "\" is not locked"), std::string::npos) << outcome.err;
+    EXPECT_TRUE(is_free());
+    auto const shown = run({"show", "-r", inner});
+    EXPECT_NE(shown.out.find("\n  redis     not held\n"), std::string::npos) << shown.out;
+    EXPECT_NE(shown.out.find("no mark"), std::string::npos) << shown.out;
+}
+
 TEST_F(cli_run, who_is_killed_leaves_a_program_whose_writes_are_fenced)
 {
     shared_postgres().query("DROP TABLE IF EXISTS orphans");

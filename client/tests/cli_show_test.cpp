@@ -133,13 +133,17 @@ TEST_F(cli_show, a_key_of_another_type_is_told_and_the_rest_is_shown)
 TEST_F(cli_show, a_user_who_may_not_scan_sees_what_is_leased_in_postgresql)
 {
     test_support::redis_server server;
-    server.command({"ACL", "SETUSER", "poor", "on", ">secret", "~fencelock:*", "+@all", "-scan"});
+    server.command({"ACL",      "SETUSER", "poor",   "on",       ">secret", "~fencelock:*",
+                    "-@all",    "+eval",   "+get",   "+set",     "+del",    "+hget",
+                    "+hmget",   "+hset",   "+hdel",  "+hincrby", "+pttl",   "+pexpire",
+                    "+evalsha", "+time",   "+blpop", "+lpush",   "+llen",   "+info"});
     auto const leased = run_cli({"acquire", "-r", resource, "--ttl", "1h"}, {environment[1]});
     ASSERT_EQ(leased.code, 0);
     auto const shown =
         run({"--redis", "redis://poor:secret@127.0.0.1:" + std::to_string(server.port()), "show"});
     EXPECT_EQ(shown.code, 70);
     EXPECT_NE(shown.err.find("NOPERM"), std::string::npos) << shown.err;
+    EXPECT_NE(shown.err.find("(the user needs +scan)\n"), std::string::npos) << shown.err;
     EXPECT_NE(shown.out.find(resource + "\n  redis     not held"), std::string::npos) << shown.out;
 }
 

@@ -79,6 +79,32 @@ TEST(redis_fault, what_is_told_names_no_place_in_a_script_but_what_to_do)
     EXPECT_NE(told_by_reply("NOAUTH Authentication required.").find("password"), std::string::npos);
 }
 
+TEST(redis_fault, what_is_told_of_a_missing_right_names_the_right)
+{
+    for (auto const* reply : {"NOPERM this user has no permissions to run the 'scan' command",
+                              "NOPERM User 'no' has no permissions to run the 'scan' command",
+                              "NOPERM this user has no permissions to run the 'scan' command or "
+                              "its subcommand",
+                              "NOPERM ACL failure in script: User x has no permissions to run the "
+                              "'scan' command"})
+        EXPECT_TRUE(told_by_reply(reply).ends_with(" (the user needs +scan)"))
+            << told_by_reply(reply);
+    EXPECT_TRUE(told_by_reply("NOPERM User x has no permissions to run the 'config|get' command")
+                    .ends_with(" (the user needs +config|get)"));
+    for (auto const* reply :
+         {"NOPERM this user has no permissions to run the 'info' command",
+          "NOPERM this user has no permissions to run the 'cluster' command or its subcommand",
+          "ERR The user executing the script can't run this command or subcommand script: 1"})
+        EXPECT_NE(told_by_reply(reply).find("+info|replication and the commands"),
+                  std::string::npos)
+            << told_by_reply(reply);
+    for (auto const* reply :
+         {"NOPERM this user has no permissions to access one of the keys used as arguments",
+          "NOPERM No permissions to access a key"})
+        EXPECT_NE(told_by_reply(reply).find("~fencelock:*"), std::string::npos)
+            << told_by_reply(reply);
+}
+
 TEST(redis_fault, a_missing_right_is_seen_in_every_versions_words)
 {
     EXPECT_TRUE(

@@ -99,9 +99,10 @@ wait_for() { # SECONDS COMMAND...
 # another where somebody was faster.
 random_port() { echo $((12000 + (RANDOM * 32768 + RANDOM) % 20000)); }
 
-# The comment at the head of the script that runs, from the top of the checkout, is its usage.
-print_usage() {
-    sed -n -e 1d -e '/^#/!q' -e '/^# shellcheck/d' -e 's/^# \{0,1\}//p' "scripts/${0##*/}"
+# The comment at the head of the script that runs is its usage; called at the top of the checkout. A
+# script elsewhere than in scripts/ names its directory.
+print_usage() { # [DIRECTORY]
+    sed -n -e 1d -e '/^#/!q' -e '/^# shellcheck/d' -e 's/^# \{0,1\}//p' "${1:-scripts}/${0##*/}"
 }
 
 die() {
