@@ -111,6 +111,7 @@ held_lease lease::detach()
     std::lock_guard const guard{mutex_};
     if (state_ != state::held)
         throw loss();
+    why_over_ = "it was given away by detach()";
     state_ = state::ended;
     return id_;
 }
@@ -142,11 +143,12 @@ void lease::confirm(steady::time_point deadline)
 
 void lease::refused(std::int64_t mark) noexcept
 try {
+    if (refused_.exchange(true))
+        return;
     auto ended = id_;
     ended.refused_up_to = mark != 0 ? mark : block_end_;
     core_->refusals.refused(id_.resource, ended.refused_up_to);
-    ++core_->observer->refused;
-    lose("the database refused its token");
+    core_->observer->refused += lose("the database refused its token") ? 1 : 0;
     issuer_->release(ended, steady::now() + core_->options.attempt_timeout);
 } catch (...) { // the TTL ends it
 }
@@ -262,16 +264,17 @@ try {
 } catch (...) { // the TTL ends it
 }
 
-// Where there is no memory for it, nothing has happened yet: whoever asks next tells the loss.
-void lease::lose(std::string const& why)
+// False where it was over already. Where there is no memory for it, nothing has happened yet:
+// whoever asks next tells the loss.
+bool lease::lose(std::string const& why)
 {
     auto reason = why;
     auto const told = loss(why);
     std::unique_lock guard{mutex_};
     if (state_ != state::held)
-        return;
+        return false;
     state_ = state::lost;
-    why_lost_.swap(reason);
+    why_over_.swap(reason);
     auto const on_lost = std::move(on_lost_);
     guard.unlock();
 
@@ -283,11 +286,12 @@ void lease::lose(std::string const& why)
             on_lost(told);
     } catch (...) { // as on_lost is documented
     }
+    return true;
 }
 
 lock_lost lease::loss() const
 {
-    return loss(state_ == state::lost ? why_lost_ : std::string{"it was released"});
+    return loss(why_over_.empty() ? "it was released" : why_over_);
 }
 
 lock_lost lease::loss(std::string const& why) const

@@ -1,6 +1,7 @@
 // A granted lease and what becomes of it: the state behind a handle.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -49,7 +50,7 @@ class lease {
     void confirm(steady::time_point deadline);
 
     /// The database refused the token: the lease is lost, and is released. The next acquire of the
-    /// resource gets a higher token.
+    /// resource gets a higher token. Does nothing when it is called again.
     void refused(std::int64_t mark) noexcept;
 
     /// Throws fencelock's own error where `e` is the server's refusal of this lease's token, which
@@ -82,7 +83,7 @@ class lease {
 
     bool renew_until(steady::time_point deadline);
     std::optional<steady::time_point> ask_for_renewal(steady::time_point deadline);
-    void lose(std::string const& why);
+    bool lose(std::string const& why);
     lock_lost loss() const; // with the mutex held
     lock_lost loss(std::string const& why) const;
     steady::time_point attempt_deadline() const;
@@ -96,13 +97,15 @@ class lease {
     std::int64_t const block_end_;
     std::stop_source stop_;
 
+    std::atomic<bool> refused_ = false;
+
     mutable std::mutex mutex_;
     std::condition_variable renewal_ended_;
     int renewals_under_way_ = 0;
     bool unanswered_renewal_ = false; // since the last one that was answered
     state state_ = state::held;
     steady::time_point valid_until_;
-    std::string why_lost_;
+    std::string why_over_;
     std::function<void(lock_lost const&)> on_lost_;
 };
 

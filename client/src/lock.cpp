@@ -124,7 +124,8 @@ void lock::claim(pqxx::transaction_base& tx)
 
 stamp lock::stamp(std::string_view column) const
 {
-    return {resource(), token(), column};
+    lease(); // throws where there is none
+    return {lease_, column};
 }
 
 detail::lease& lock::lease() const

@@ -4,6 +4,9 @@
 
 #include <fencelock/errors.hpp>
 
+#include "lease.hpp"
+#include "refusal.hpp"
+
 namespace fencelock {
 
 namespace {
@@ -25,6 +28,12 @@ std::string quoted(std::string_view name)
 
 stamp::stamp(std::string resource, std::int64_t token, std::string_view column)
     : resource_{std::move(resource)}, token_{token}, column_{quoted(column)}
+{
+}
+
+stamp::stamp(std::shared_ptr<detail::lease> const& lease, std::string_view column)
+    : resource_{lease->id().resource}, token_{lease->id().token}, column_{quoted(column)},
+      lease_{lease}
 {
 }
 
@@ -57,9 +66,31 @@ void stamp::refuse_newer(pqxx::result const& found) const
     if (found[0][0].is_null())
         return;
     auto const newer = found[0][0].as<std::int64_t>();
+    if (auto const mine = lease())
+        mine->refused(newer);
     throw stale_token{"fencing token " + std::to_string(token_) + " is stale, below the token " +
                           std::to_string(newer) + " in a row of resource \"" + resource_ + "\"",
                       resource_, token_, newer};
+}
+
+// A guard's.
+void stamp::rethrow_refusal(std::exception const& e) const
+{
+    auto const what = detail::refusal_of(e);
+    if (!what)
+        return;
+    if (auto const mine = lease())
+        mine->note_refusal(*what);
+    detail::throw_refusal(*what);
+}
+
+// The one that a refusal ends: nobody's in a forked child, which has it from its parent.
+std::shared_ptr<detail::lease> stamp::lease() const
+{
+    auto mine = lease_.lock();
+    if (!mine || !mine->shared().belongs_to_this_process())
+        return nullptr;
+    return mine;
 }
 
 } // namespace fencelock

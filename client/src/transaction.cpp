@@ -179,9 +179,9 @@ struct fenced_transaction::state {
     [[noreturn]] void throw_not_written(std::string const& why) const
     {
         auto const about = subject();
-        throw issuer_unavailable{"PostgreSQL: the connection ended before the commit, and nothing "
-                                 "was written: " +
-                                     why,
+        throw issuer_unavailable{"PostgreSQL: the connection ended before the commit of the "
+                                 "transaction with " +
+                                     names() + ", and nothing was written: " + why,
                                  about.resource, about.token};
     }
 
@@ -366,9 +366,9 @@ void fenced_transaction::rethrow()
         state_->require_rolled_back();
     try {
         throw;
-    } catch (stale_token const& e) { // a stamp found a newer holder's row
+    } catch (stale_token const& e) { // a stamp of a token alone found a newer holder's row
         for (auto* one : state_->leases)
-            if (e.resource() == one->id().resource && e.token() == one->id().token && one->held())
+            if (e.resource() == one->id().resource && e.token() == one->id().token)
                 one->refused(e.mark());
         throw;
     } catch (error const&) {

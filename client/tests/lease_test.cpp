@@ -154,6 +154,20 @@ TEST_F(leases, an_explicit_renewal_extends_the_lease)
     EXPECT_GT(std::stoll(*shared_redis().command({"PTTL", lock_key(resource)})), 1'000'000);
 }
 
+TEST_F(leases, that_were_given_away_are_told_as_such)
+{
+    auto lock = locks.acquire(resource);
+    auto const held = lock.detach();
+    EXPECT_FALSE(lock.held());
+    try {
+        lock.confirm();
+        FAIL();
+    } catch (lock_lost const& e) {
+        EXPECT_NE(std::string_view{e.what()}.find("detach()"), std::string_view::npos);
+    }
+    EXPECT_TRUE(locks.release(held));
+}
+
 TEST_F(leases, a_release_whose_answer_is_lost_is_asked_again)
 {
     locks.acquire(new_resource()).release(); // the server knows the scripts

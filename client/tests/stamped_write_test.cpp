@@ -44,6 +44,51 @@ TEST_F(stamps, write_the_token_and_refuse_rows_of_a_newer_holder)
     tx.commit();
 }
 
+// Else each acquire would get the next number of the block, and each be refused.
+TEST_F(stamps, whose_row_refuses_them_end_the_handle_and_the_next_token_is_above)
+{
+    auto lock = locks.acquire(resource);
+    auto const newer =
+        *shared_postgres().query("SELECT \"Fence it\".fence_issue('" + resource + "')");
+    shared_postgres().query("INSERT INTO plain VALUES ('" + resource + "', 'new', " + newer + ")");
+    pqxx::connection connection{shared_postgres().conninfo()};
+    auto const update = [&](fencelock::lock const& held) {
+        pqxx::work tx{connection};
+        held.stamp().update(tx, "plain", "status = $1", "name = $2", "late", resource);
+        tx.commit();
+    };
+    EXPECT_THROW(update(lock), stale_token);
+    EXPECT_FALSE(lock.held());
+    EXPECT_THROW(update(lock), stale_token);
+    EXPECT_EQ(locks.counters().refused, 1U);
+    EXPECT_EQ(locks.counters().lost, 1U);
+    auto next = locks.acquire(resource);
+    EXPECT_GT(next.token(), std::stoll(newer));
+    update(next);
+}
+
+TEST_F(stamps, that_a_guard_refuses_end_the_handle_and_the_next_token_is_above_the_mark)
+{
+    auto lock = locks.acquire(resource);
+    insert(lock);
+    shared_postgres().query("SELECT \"Fence it\".fence_check('" + resource +
+                            "', \"Fence it\".fence_issue('" + resource + "'))");
+    pqxx::connection connection{shared_postgres().conninfo()};
+    {
+        pqxx::work tx{connection};
+        try {
+            lock.stamp().update(tx, "guarded", "status = $1", "name = $2", "late", resource);
+            FAIL();
+        } catch (stale_token const& e) {
+            EXPECT_EQ(e.resource(), resource);
+        }
+    }
+    EXPECT_FALSE(lock.held());
+    auto next = locks.acquire(resource);
+    EXPECT_GT(next.token(), mark_of(shared_postgres(), resource));
+    next.confirm();
+}
+
 // As libpqxx sends them: in binary, and so not to be read as text.
 TEST_F(stamps, take_bytes_as_arguments)
 {

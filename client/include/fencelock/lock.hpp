@@ -93,9 +93,12 @@ class FENCELOCK_EXPORT lock {
     /// Presents the token in a transaction of the caller's: do it before the first read. Throws
     /// lock_lost, stale_token, token_conflict, token_not_issued (the last three end the handle),
     /// and what libpqxx throws. The caller commits, and has to deal with pqxx::in_doubt_error. A
-    /// name outside ASCII needs the connection's client_encoding to be UTF8. A claim inside the
-    /// function of a transaction() of the same lock waits for that where it is through another
-    /// connection.
+    /// name outside ASCII needs the connection's client_encoding to be UTF8.
+    ///
+    /// While `tx` is open, whatever presents this token through another connection waits for it:
+    /// transaction() without end, confirm() to its limit. A thread must not do that with a `tx` of
+    /// its own; nor claim through another connection inside the function of a transaction() of the
+    /// same lock.
     void claim(pqxx::transaction_base& tx);
 
     /// Runs `work` in a transaction that has presented the token first, then commits. The result of
