@@ -98,9 +98,9 @@ bool begin_change(issuer_change& change, std::string_view resource, bool create)
 {
     change.table = open_own_table(own_table::issuer, RowExclusiveLock);
     change.resource = resource;
+    explained_wait told{resource, no_token, no_token, nullptr};
     for (;;) {
-        wait_explained({resource, no_token, no_token, nullptr},
-                       [&] { change.versions = find_and_lock_row(change.table, resource, true); });
+        change.versions = find_and_lock_row(change.table, resource, true, &told);
         change.now = GetCurrentTimestamp();
         if (change.versions.settled.exists())
             break;

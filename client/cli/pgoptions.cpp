@@ -1,6 +1,9 @@
 #include "pgoptions.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -61,17 +64,25 @@ std::string escaped(std::string_view word)
 }
 
 struct claim {
-    std::string name;  // a JSON string, with its quotes
-    std::string token; // digits
+    std::string name; // a JSON string, with its quotes
+    std::int64_t token;
 };
 
 using claims = std::vector<claim>;
+
+bool contains(claims const& all, std::string_view name)
+{
+    return std::any_of(all.begin(), all.end(), [&](claim const& one) { return one.name == name; });
+}
 
 std::string setting_of(claims const& all)
 {
     std::string object;
     for (auto const& [name, token] : all)
-        object.append(object.empty() ? "" : ", ").append(name).append(": ").append(token);
+        object.append(object.empty() ? "" : ", ")
+            .append(name)
+            .append(": ")
+            .append(std::to_string(token));
     return escaped(std::string{setting} + '{' + object + '}');
 }
 
@@ -105,14 +116,17 @@ std::string take_name(std::string_view& rest)
     return name;
 }
 
-// The digits of a number, or of a string of digits; empty where there is neither.
-std::string take_token(std::string_view& rest)
+// A number, or a string of digits; 0 where there is neither, or it is no token.
+std::int64_t take_token(std::string_view& rest)
 {
     bool const is_string = take(rest, '"');
-    std::string token{rest.substr(0, rest.find_first_not_of("0123456789"))};
-    rest.remove_prefix(token.size());
+    std::int64_t token = 0;
+    auto const [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), token);
+    if (problem != std::errc{} || token < 1 || (!is_string && rest.starts_with('0')))
+        return 0;
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
     if (is_string && !rest.starts_with('"'))
-        return {};
+        return 0;
     rest.remove_prefix(is_string ? 1 : 0);
     return token;
 }
@@ -127,14 +141,22 @@ claims claims_of(std::string_view object)
         auto name = take_name(object);
         if (name.empty() || !take(object, ':'))
             return {};
-        auto token = take_token(object);
-        if (token.empty())
+        auto const token = take_token(object);
+        if (token == 0 || contains(all, name))
             return {};
-        all.push_back({std::move(name), std::move(token)});
+        all.push_back({std::move(name), token});
     } while (take(object, ','));
     auto const is_whole = take(object, '}');
     skip_blanks(object);
     return is_whole && object.empty() ? all : claims{};
+}
+
+// As in the server, in whatever case.
+bool names_setting(std::string_view text)
+{
+    return text.size() >= setting.size() &&
+           std::equal(setting.begin(), setting.end(), text.begin(),
+                      [](unsigned char a, unsigned char b) { return a == std::tolower(b); });
 }
 
 // Of several settings the last one counts.
@@ -146,7 +168,7 @@ claims presented_by(std::vector<word> const& words)
         for (std::string_view const prefix : {"-c", "--"})
             if (text.starts_with(prefix))
                 text.remove_prefix(prefix.size());
-        if (text.starts_with(setting))
+        if (names_setting(text))
             all = claims_of(text.substr(setting.size()));
     }
     return all;
@@ -201,7 +223,7 @@ std::string pgoptions_with_claim(std::string_view inherited, std::string_view re
     // token.
     auto const name = json_string(resource);
     std::erase_if(all, [&](claim const& one) { return one.name == name; });
-    all.push_back({name, std::to_string(token)});
+    all.push_back({name, token});
     auto result = without_own(inherited, words);
     end_last_word(result);
     if (!result.empty())

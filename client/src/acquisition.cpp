@@ -169,6 +169,9 @@ try {
     if (!unknown_at_.empty())
         unknown_at_.erase({&issuer, owner_});
     return granted;
+} catch (invalid_argument const&) { // the refusal came from a row in which no token stands
+    core_->refusals.forget(resource_);
+    throw;
 } catch (held_by_others const& e) {
     is_unknown_at(issuer, e.what());
     return std::nullopt;

@@ -143,13 +143,12 @@ void lease::confirm(steady::time_point deadline)
 
 void lease::refused(std::int64_t mark) noexcept
 try {
-    if (refused_.exchange(true))
-        return;
     auto ended = id_;
     ended.refused_up_to = mark != 0 ? mark : block_end_;
     core_->refusals.refused(id_.resource, ended.refused_up_to);
     core_->observer->refused += lose("the database refused its token") ? 1 : 0;
-    issuer_->release(ended, steady::now() + core_->options.attempt_timeout);
+    if (!refused_.exchange(true))
+        issuer_->release(ended, steady::now() + core_->options.attempt_timeout);
 } catch (...) { // the TTL ends it
 }
 
@@ -163,13 +162,18 @@ void lease::rethrow_refusal(std::exception const& e)
     throw_refusal(*what);
 }
 
-// A guard may hide the resource from this role: then the token tells whose lease it was.
 void lease::note_refusal(refusal const& what) noexcept
 {
-    bool const is_mine =
-        what.token == id_.token && (what.resource.empty() || what.resource == id_.resource);
-    if (is_mine && what.ends_lease())
-        refused(what.mark);
+    if (what.ends_lease())
+        note_refusal(what.resource, what.token, what.mark);
+}
+
+// A guard may hide the resource from this role: then the token tells whose lease it was.
+void lease::note_refusal(std::string const& resource, std::int64_t token,
+                         std::int64_t mark) noexcept
+{
+    if (token == id_.token && (resource.empty() || resource == id_.resource))
+        refused(mark);
 }
 
 steady::time_point lease::first_visit() const

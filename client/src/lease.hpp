@@ -50,7 +50,7 @@ class lease {
     void confirm(steady::time_point deadline);
 
     /// The database refused the token: the lease is lost, and is released. The next acquire of the
-    /// resource gets a higher token. Does nothing when it is called again.
+    /// resource gets a higher token. May be called again: then it teaches no more than the mark.
     void refused(std::int64_t mark) noexcept;
 
     /// Throws fencelock's own error where `e` is the server's refusal of this lease's token, which
@@ -59,6 +59,7 @@ class lease {
 
     /// Ends the lease where it is this lease's token that was refused.
     void note_refusal(refusal const& what) noexcept;
+    void note_refusal(std::string const& resource, std::int64_t token, std::int64_t mark) noexcept;
 
     /// In the background; else nobody need come before the lease ends.
     bool is_renewed() const noexcept { return renewed_; }

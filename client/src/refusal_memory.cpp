@@ -31,8 +31,19 @@ void refusal_memory::granted(std::string const& resource, std::int64_t token)
 {
     std::lock_guard const guard{mutex_};
     auto const known = by_resource_.find(resource);
-    if (known == by_resource_.end() || token <= known->second->above)
-        return;
+    if (known != by_resource_.end() && token > known->second->above)
+        erase(known);
+}
+
+void refusal_memory::forget(std::string const& resource)
+{
+    std::lock_guard const guard{mutex_};
+    if (auto const known = by_resource_.find(resource); known != by_resource_.end())
+        erase(known);
+}
+
+void refusal_memory::erase(index::iterator known)
+{
     newest_first_.erase(known->second);
     by_resource_.erase(known);
 }

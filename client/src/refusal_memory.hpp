@@ -22,16 +22,23 @@ class refusal_memory {
     /// A token above what was refused has been granted.
     void granted(std::string const& resource, std::int64_t token);
 
+    /// What was refused was below a number that is no token's: nobody can grant one above.
+    void forget(std::string const& resource);
+
   private:
     struct entry {
         std::string resource;
         std::int64_t above;
     };
 
+    using index = std::unordered_map<std::string, std::list<entry>::iterator>;
+
+    void erase(index::iterator known);
+
     std::size_t const most_;
     mutable std::mutex mutex_;
     std::list<entry> newest_first_;
-    std::unordered_map<std::string, std::list<entry>::iterator> by_resource_;
+    index by_resource_;
 };
 
 } // namespace fencelock::detail

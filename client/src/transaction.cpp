@@ -173,6 +173,12 @@ struct fenced_transaction::state {
         return all;
     }
 
+    void note_refusal(error const& e, std::int64_t mark) const
+    {
+        for (auto* one : leases)
+            one->note_refusal(e.resource(), e.token(), mark);
+    }
+
     // The lease that an error is about, where it is about one.
     held_lease subject() const { return leases.size() == 1 ? leases.front()->id() : held_lease{}; }
 
@@ -366,10 +372,14 @@ void fenced_transaction::rethrow()
         state_->require_rolled_back();
     try {
         throw;
-    } catch (stale_token const& e) { // a stamp of a token alone found a newer holder's row
-        for (auto* one : state_->leases)
-            if (e.resource() == one->id().resource && e.token() == one->id().token)
-                one->refused(e.mark());
+    } catch (stale_token const& e) { // this one and the next two are a stamp's, and what it refused
+        state_->note_refusal(e, e.mark()); // need not be its own lock's token
+        throw;
+    } catch (token_conflict const& e) {
+        state_->note_refusal(e, 0);
+        throw;
+    } catch (token_not_issued const& e) {
+        state_->note_refusal(e, 0);
         throw;
     } catch (error const&) {
         throw;

@@ -285,6 +285,15 @@ TEST(cli_pgoptions, of_several_settings_the_last_one_counts)
 }
 
 // A lock that was lost around this one leaves its claim there, and no name may be claimed twice.
+TEST(cli_pgoptions, what_the_server_takes_for_a_claim_is_kept)
+{
+    for (std::string const others :
+         {R"(-c FenceLock.Claims={"a":7})", R"(-cfencelock.claims={"a":"7"})",
+          R"(-cfencelock.claims={"a":"007"})"})
+        EXPECT_EQ(pgoptions_with_claim(others, "b", 2),
+                  others + R"( -c fencelock.claims={"a":\ 7,\ "b":\ 2})");
+}
+
 TEST(cli_pgoptions, an_older_claim_of_the_same_resource_is_replaced)
 {
     auto const* const outer = R"(-cfencelock.claims={"a,\\"b":1,\ "b"\ :\ 7,"c":"3"})";
@@ -297,9 +306,26 @@ TEST(cli_pgoptions, an_older_claim_of_the_same_resource_is_replaced)
 // Nothing is presented by it, and it must not spoil what is.
 TEST(cli_pgoptions, a_setting_that_the_server_cannot_read_presents_nothing)
 {
-    for (std::string const value :
-         {"", "{}", "garbage", "{", R"({"a")", R"({"a)", R"({"a\\")", R"({"a":})", R"({"a":1)",
-          R"({"a":1,})", R"({"a":"1})", R"({"a":x})", R"({"a":1}x)", R"({"a":{"b":1}})"}) {
+    for (std::string const value : {"",
+                                    "{}",
+                                    "garbage",
+                                    "{",
+                                    R"({"a")",
+                                    R"({"a)",
+                                    R"({"a\\")",
+                                    R"({"a":})",
+                                    R"({"a":1)",
+                                    R"({"a":1,})",
+                                    R"({"a":"1})",
+                                    R"({"a":x})",
+                                    R"({"a":1}x)",
+                                    R"({"a":{"b":1}})",
+                                    R"({"a":0})",
+                                    R"({"a":-1})",
+                                    R"({"a":007})",
+                                    R"({"a":9223372036854775808})",
+                                    R"({"a":"1\ "})",
+                                    R"({"a":1,"a":2})"}) {
         auto const others = "-cfencelock.claims=" + value;
         EXPECT_EQ(pgoptions_with_claim(others, "b", 2),
                   others + R"( -c fencelock.claims={"b":\ 2})");

@@ -17,6 +17,10 @@ TEST(refusal_memory, remembers_the_highest_until_a_higher_token_is_granted)
     EXPECT_EQ(memory.above("r"), 34);
     memory.granted("r", 35);
     EXPECT_EQ(memory.above("r"), 0);
+    memory.refused("r", 9223372036854775807);
+    memory.forget("r");
+    memory.forget("other");
+    EXPECT_EQ(memory.above("r"), 0);
 }
 
 TEST(refusal_memory, has_a_ceiling_and_forgets_the_oldest)

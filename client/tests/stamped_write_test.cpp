@@ -89,6 +89,92 @@ TEST_F(stamps, that_a_guard_refuses_end_the_handle_and_the_next_token_is_above_t
     next.confirm();
 }
 
+// As a program may have it that passes tokens on.
+TEST_F(stamps, of_a_token_alone_end_the_handle_that_the_transaction_is_of)
+{
+    auto lock = locks.acquire(resource);
+    insert(lock);
+    EXPECT_THROW(lock.transaction([&](pqxx::work& tx) {
+        fencelock::stamp const alone{resource, lock.token() + 100'000, "fence_token"};
+        alone.update(tx, "guarded", "status = $1", "name = $2", "early", resource);
+    }),
+                 token_not_issued);
+    EXPECT_TRUE(lock.held()); // another's token
+    auto const newer =
+        *shared_postgres().query("SELECT \"Fence it\".fence_issue('" + resource + "')");
+    shared_postgres().query("INSERT INTO plain VALUES ('" + resource + "', 'new', " + newer + ")");
+    EXPECT_THROW(lock.transaction([&](pqxx::work& tx) {
+        fencelock::stamp const alone{resource, lock.token(), "fence_token"};
+        alone.update(tx, "plain", "status = $1", "name = $2", "late", resource);
+    }),
+                 stale_token);
+    EXPECT_FALSE(lock.held());
+    EXPECT_GT(locks.acquire(resource).token(), std::stoll(newer));
+}
+
+// The resource is hidden from the role, as the template's column is; the token tells whose it was.
+TEST_F(stamps, that_are_refused_without_a_name_end_the_handle_all_the_same)
+{
+    shared_postgres().query("DROP TABLE IF EXISTS hidden");
+    shared_postgres().query("CREATE TABLE hidden (id int, name text, fence_token bigint)");
+    shared_postgres().query("SELECT \"Fence it\".fence_attach('hidden', '{name}')");
+    auto lock = locks.acquire(resource);
+    lock.transaction([&](pqxx::work& tx) {
+        tx.exec("INSERT INTO hidden VALUES (1, " + tx.quote(resource) + ", NULL)");
+    });
+    shared_postgres().query("DROP ROLE IF EXISTS blind");
+    shared_postgres().query("CREATE ROLE blind");
+    shared_postgres().query(
+        "GRANT SELECT (id, fence_token), UPDATE (id, fence_token) ON hidden TO blind");
+    auto other = others.acquire(new_resource());
+    shared_postgres().query("SELECT \"Fence it\".fence_check('" + resource +
+                            "', \"Fence it\".fence_issue('" + resource + "'))");
+    pqxx::connection connection{shared_postgres().conninfo()};
+    pqxx::work tx{connection};
+    tx.exec("SET LOCAL ROLE blind");
+    try {
+        lock.stamp().update(tx, "hidden", "id = $1", "id = $2", 2, 1);
+        FAIL();
+    } catch (stale_token const& e) {
+        EXPECT_EQ(e.resource(), "");
+        EXPECT_EQ(e.token(), lock.token());
+    }
+    EXPECT_FALSE(lock.held());
+    EXPECT_TRUE(other.held());
+}
+
+// There it is nobody's to tell: the handle has ended, or is another process's.
+TEST_F(stamps, outlive_their_handle)
+{
+    auto lock = std::make_optional(locks.acquire(resource));
+    auto const stamp = lock->stamp();
+    lock.reset();
+    auto next = locks.acquire(resource);
+    shared_postgres().query("INSERT INTO plain VALUES ('" + resource + "', 'new', " +
+                            std::to_string(next.token()) + ")");
+    pqxx::connection connection{shared_postgres().conninfo()};
+    pqxx::work tx{connection};
+    EXPECT_THROW(stamp.update(tx, "plain", "status = $1", "name = $2", "late", resource),
+                 stale_token);
+    EXPECT_TRUE(next.held());
+}
+
+// A number that no token can be above is not asked for twice.
+TEST_F(stamps, that_meet_a_number_that_is_no_token_do_not_keep_the_lock_from_being_taken)
+{
+    auto lock = locks.acquire(resource);
+    shared_postgres().query("INSERT INTO plain VALUES ('" + resource + "', 'new', " +
+                            "9000000000000000000)");
+    {
+        pqxx::connection connection{shared_postgres().conninfo()};
+        pqxx::work tx{connection};
+        EXPECT_THROW(lock.stamp().update(tx, "plain", "status = $1", "name = $2", "x", resource),
+                     stale_token);
+    }
+    EXPECT_THROW(locks.acquire(resource), invalid_argument);
+    EXPECT_TRUE(locks.try_acquire(resource));
+}
+
 // As libpqxx sends them: in binary, and so not to be read as text.
 TEST_F(stamps, take_bytes_as_arguments)
 {
