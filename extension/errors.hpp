@@ -75,9 +75,9 @@ struct explained_wait {
     const guarded_place* place; // null: not by a guard
 };
 
-// The callback of an ErrorContextCallback: says in such an error what it was that waited, and what
-// to do.
-extern "C" void explain_wait(void* wait);
+// The callback of an ErrorContextCallback, with an explained_wait as its argument: says in such an
+// error what it was that waited, and what to do.
+extern "C" void explain_wait(void* argument);
 
 // Waits with that explanation at hand.
 template <typename function>

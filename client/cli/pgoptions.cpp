@@ -43,9 +43,9 @@ std::vector<word> split(std::string_view options)
             words.push_back({i, i, {}});
         inside = true;
         auto& current = words.back();
-        if (options[i] != '\\')
-            current.text += options[i];
-        else if (++i < options.size())
+        if (options[i] == '\\')
+            ++i;
+        if (i < options.size())
             current.text += options[i];
         current.end = std::min(i + 1, options.size());
     }
