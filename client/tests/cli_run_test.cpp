@@ -141,9 +141,9 @@ TEST_F(cli_run, runs_within_runs_present_their_tokens_in_one_setting_and_keep_ot
 {
     auto const foreign = std::string{R"(-c x.y=a\ b --geqo=off)"};
     std::vector<std::string> nested{"sh", "-c", "printf '%s\\n' \"$PGOPTIONS\"; exec \"$@\"", "sh"};
-    for (auto const& word : psql("SELECT count(*), min(length(key)) FROM "
-                                 "json_each(current_setting('fencelock.claims')::json); "
-                                 "SHOW x.y; SHOW geqo"))
+    for (auto const& word :
+         psql("SELECT count(*), min(length(key)), current_setting('x.y'), current_setting('geqo') "
+              "FROM json_each(current_setting('fencelock.claims')::json)"))
         nested.push_back(word);
     for (int level = 1; level <= 4; ++level) {
         auto const name = new_resource();
@@ -157,7 +157,7 @@ TEST_F(cli_run, runs_within_runs_present_their_tokens_in_one_setting_and_keep_ot
     with_options.push_back("PGOPTIONS=" + foreign);
     auto const outcome = run_cli(nested, with_options);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_TRUE(outcome.out.ends_with("\n4|1000\na b\noff\n")) << outcome.out;
+    EXPECT_TRUE(outcome.out.ends_with("\n4|1000|a b|off\n")) << outcome.out;
     auto const setting = foreign + " -c fencelock.claims=";
     EXPECT_TRUE(outcome.out.starts_with(setting)) << outcome.out;
     EXPECT_EQ(outcome.out.rfind("fencelock.claims="), setting.find("fencelock.claims="));
