@@ -92,8 +92,9 @@ class FENCELOCK_EXPORT lock {
 
     /// Presents the token in a transaction of the caller's: do it before the first read. Throws
     /// lock_lost, stale_token, token_conflict, token_not_issued (the last three end the handle),
-    /// and what libpqxx throws. The caller commits, and has to deal with pqxx::in_doubt_error. A
-    /// name outside ASCII needs the connection's client_encoding to be UTF8.
+    /// configuration_error where the extension is missing, and what libpqxx throws. The caller
+    /// commits, and has to deal with pqxx::in_doubt_error. A name outside ASCII needs the
+    /// connection's client_encoding to be UTF8.
     ///
     /// While `tx` is open, whatever presents this token through another connection waits for it:
     /// transaction() without end, confirm() to its limit. A thread must not do that with a `tx` of
@@ -108,7 +109,8 @@ class FENCELOCK_EXPORT lock {
     ///
     /// Throws lock_lost before anything is run; stale_token, token_conflict, token_not_issued where
     /// the token is refused (the handle has ended, nothing was written); token_required where
-    /// `work` writes to a guarded resource without a lock of it; issuer_unavailable where the
+    /// `work` writes to a guarded resource without a lock of it; configuration_error where the
+    /// extension is missing, or older than this client; issuer_unavailable where the
     /// database cannot be reached, and nothing was written; outcome_unknown where the connection
     /// broke during the commit and, within the attempt timeout, another could not tell what became
     /// of it.
